@@ -1,0 +1,223 @@
+import type { RecordHeaders } from '@millrace/protocol';
+import type { RecordSerde } from '../serdes/serde.ts';
+
+/**
+ * What the runtime asks of a Kafka client. `client/kafkajs/` implements it over kafkajs's
+ * connections; the test driver implements it in memory.
+ */
+export interface StreamsClient {
+  group(options: GroupOptions): GroupPort;
+  fetcher(options: FetcherOptions): FetchPort;
+  producer(options: ProducerOptions): ProducerPort;
+  admin(): AdminPort;
+  /** Ends every connection that this client opened; bounded by `timeoutMs`. */
+  close(timeoutMs: number): Promise<void>;
+}
+
+export interface TopicPartition {
+  readonly topic: string;
+  readonly partition: number;
+}
+
+/** `<topic>-<partition>`, the key of maps over topic-partitions. */
+export type TopicPartitionKey = string;
+
+export function topicPartitionKey(topic: string, partition: number): TopicPartitionKey {
+  return `${topic}-${partition}`;
+}
+
+export interface OffsetAndMetadata {
+  /** The next offset to read. */
+  readonly offset: bigint;
+  readonly metadata: string;
+}
+
+// ---------------------------------------------------------------------------------------- group
+
+export interface GroupOptions {
+  readonly groupId: string;
+  readonly groupInstanceId: string | null;
+  readonly sessionTimeoutMs: number;
+  readonly heartbeatIntervalMs: number;
+  readonly rebalanceTimeoutMs: number;
+  /** The name that all members must share; a group with another protocol refuses us. */
+  readonly protocolName: string;
+}
+
+export interface GroupMetadata {
+  readonly groupId: string;
+  readonly generation: number;
+  readonly memberId: string;
+  readonly groupInstanceId: string | null;
+}
+
+export interface MemberSubscription {
+  readonly memberId: string;
+  readonly groupInstanceId: string | null;
+  readonly topics: readonly string[];
+  readonly userData: Buffer;
+}
+
+export interface MemberAssignment {
+  readonly partitions: readonly TopicPartition[];
+  readonly userData: Buffer;
+}
+
+/** The member's callbacks. Each promise is awaited before the protocol goes on, up to the rebalance timeout. */
+export interface GroupHandler {
+  /** Asked at each (re)join. */
+  subscription(): { readonly topics: readonly string[]; readonly userData: Buffer };
+  /** On the leader only. */
+  assign(
+    members: readonly MemberSubscription[],
+  ): Promise<ReadonlyMap<string, MemberAssignment>>;
+  /** Before every rejoin: finish the record in hand and commit; processing stays stopped until `onAssigned`. */
+  onRebalance(): Promise<void>;
+  onAssigned(assignment: MemberAssignment, metadata: GroupMetadata): Promise<void>;
+  /** The member was fenced or expired: what it owned has other owners; nothing may be committed. */
+  onLost(error: Error): Promise<void>;
+  /** The member cannot go on (authorisation, inconsistent protocol, retries used up). */
+  onFatal(error: Error): void;
+}
+
+export interface GroupPort {
+  /** Joins and stays a member, with a heartbeat timer of its own, until `leave`. */
+  join(handler: GroupHandler): void;
+  readonly metadata: GroupMetadata;
+  rejoin(reason: string): void;
+  /** Throws TaskMigratedError when fenced, RebalanceInProgressError while the group rebalances. */
+  commit(offsets: ReadonlyMap<TopicPartitionKey, TopicPartition & OffsetAndMetadata>): Promise<void>;
+  committed(
+    partitions: readonly TopicPartition[],
+    options: { readonly requireStable: boolean },
+  ): Promise<ReadonlyMap<TopicPartitionKey, OffsetAndMetadata>>;
+  /** Stops heartbeats and, for a dynamic member, leaves the group; bounded by `timeoutMs`. */
+  leave(timeoutMs: number): Promise<void>;
+}
+
+// ---------------------------------------------------------------------------------------- fetch
+
+export type IsolationLevel = 'read_uncommitted' | 'read_committed';
+
+export interface FetcherOptions {
+  readonly isolationLevel: IsolationLevel;
+  /** Longest wait of a parked fetch, ms. */
+  readonly maxWaitMs: number;
+  readonly minBytes: number;
+  readonly maxBytes: number;
+  readonly maxPartitionBytes: number;
+  /** Called when `drain` has something new: data, an error or an out-of-range position. */
+  readonly onReady: () => void;
+}
+
+export interface AbortedTransaction {
+  readonly producerId: bigint;
+  readonly firstOffset: bigint;
+}
+
+/** One partition's part of a fetch response. */
+export interface FetchedPartition {
+  readonly topic: string;
+  readonly partition: number;
+  /** Raw record batches, undecoded, CRC unchecked; complete batches only. Empty when `error` is set. */
+  readonly records: Buffer;
+  /** Sorted by first offset; only with read_committed. */
+  readonly abortedTransactions: readonly AbortedTransaction[];
+  readonly highWatermark: bigint;
+  readonly lastStableOffset: bigint;
+  readonly logStartOffset: bigint;
+  /** Position after these records: the last batch's last offset + 1, also over empty batches. */
+  readonly nextOffset: bigint;
+  /** OffsetOutOfRange (reset policy decides) or a fatal error for this partition; retriable ones never show. */
+  readonly error: Error | null;
+}
+
+export interface FetchPort {
+  /** Adds partitions, or moves those already there; a newly added one waits for no parked fetch. */
+  assign(positions: readonly (TopicPartition & { readonly offset: bigint })[]): void;
+  unassign(partitions: readonly TopicPartition[]): void;
+  /** A paused partition is left out of fetches; a response already under way is still handed over. */
+  pause(topic: string, partition: number): void;
+  resume(topic: string, partition: number): void;
+  /** Takes what has arrived since the last call, in arrival order; never waits. */
+  drain(): FetchedPartition[];
+  position(topic: string, partition: number): bigint;
+  beginningOffsets(
+    partitions: readonly TopicPartition[],
+  ): Promise<ReadonlyMap<TopicPartitionKey, bigint>>;
+  /** High watermark, or last stable offset under read_committed. */
+  endOffsets(
+    partitions: readonly TopicPartition[],
+    isolationLevel: IsolationLevel,
+  ): Promise<ReadonlyMap<TopicPartitionKey, bigint>>;
+  close(timeoutMs: number): Promise<void>;
+}
+
+// -------------------------------------------------------------------------------------- produce
+
+export interface ProducerOptions {
+  readonly lingerMs: number;
+  readonly batchBytes: number;
+  readonly bufferBytes: number;
+  readonly requestTimeoutMs: number;
+  readonly deliveryTimeoutMs: number;
+  readonly compression: 'none' | 'gzip' | 'snappy' | 'lz4' | 'zstd';
+  /** Called when buffered bytes fall below half of `bufferBytes` after `isFull`. */
+  readonly onDrained: () => void;
+}
+
+/** The open batch of one partition. Stable: ask once, keep it. */
+export interface PartitionBuffer {
+  /** Encodes the record straight into the open batch; never waits. Throws RecordTooLargeError. */
+  append<V>(
+    timestamp: number,
+    keySource: Buffer | null,
+    keyStart: number,
+    keyEnd: number,
+    value: V | null,
+    valueSerde: RecordSerde<V>,
+    headers: RecordHeaders | null,
+  ): void;
+  /** Offset after the last acknowledged record of this producer; null before the first. */
+  readonly ackedEndOffset: bigint | null;
+}
+
+export interface ProducerPort {
+  /** From metadata; fails for a missing topic after `requestTimeoutMs`, naming it. */
+  partitionCount(topic: string): Promise<number>;
+  partition(topic: string, partition: number): PartitionBuffer;
+  /** Soft bound: appends still succeed, but the caller should process no further record until `onDrained`. */
+  readonly isFull: boolean;
+  /** Sends what is buffered now; resolves when all of it is acknowledged, throws the first failure. */
+  flush(): Promise<void>;
+  /** First delivery failure since the last flush, so that a thread notices without flushing. */
+  readonly failure: Error | null;
+  close(timeoutMs: number): Promise<void>;
+}
+
+// ---------------------------------------------------------------------------------------- admin
+
+export interface TopicDescription {
+  readonly topic: string;
+  readonly partitionCount: number;
+}
+
+export interface NewTopic {
+  readonly topic: string;
+  readonly partitionCount: number;
+  /** -1: the broker's default. */
+  readonly replicationFactor: number;
+  readonly config: ReadonlyMap<string, string>;
+}
+
+export interface AdminPort {
+  /** Missing topics are absent from the answer. */
+  describeTopics(topics: readonly string[]): Promise<ReadonlyMap<string, TopicDescription>>;
+  /** An existing topic is no error. */
+  createTopics(topics: readonly NewTopic[]): Promise<void>;
+  /** Per partition: the new low watermark, or an error; one partition's failure touches no other. */
+  deleteRecords(
+    offsets: readonly (TopicPartition & { readonly offset: bigint })[],
+  ): Promise<ReadonlyMap<TopicPartitionKey, bigint | Error>>;
+  describeTopicConfigs(topic: string): Promise<ReadonlyMap<string, string>>;
+}

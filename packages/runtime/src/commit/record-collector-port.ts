@@ -1,0 +1,45 @@
+import type { RecordHeaders } from '@millrace/protocol';
+import type { RecordSerde } from '../serdes/serde.ts';
+
+/**
+ * Chooses partitions by itself; `undefined` leaves the choice to the default (murmur2 of the key
+ * bytes), an empty array drops the record, several multicast it (KIP-873).
+ */
+export type StreamPartitioner<K, V> = (
+  topic: string,
+  key: K | null,
+  value: V | null,
+  headers: RecordHeaders | null,
+  partitionCount: number,
+) => number | readonly number[] | undefined;
+
+/** Sends to one topic; opened once per sink, so that nothing is looked up per record. */
+export interface TopicSender {
+  send<K, V>(
+    key: K | null,
+    keySerde: RecordSerde<K>,
+    value: V | null,
+    valueSerde: RecordSerde<V>,
+    timestamp: number,
+    headers: RecordHeaders | null,
+    partitioner: StreamPartitioner<K, V> | null,
+  ): void;
+}
+
+/** Appends to one partition; what a changelog writes to. The key is bytes already. */
+export interface PartitionAppender {
+  append<V>(
+    timestamp: number,
+    keySource: Buffer,
+    keyStart: number,
+    keyEnd: number,
+    value: V | null,
+    valueSerde: RecordSerde<V>,
+    headers: RecordHeaders | null,
+  ): void;
+}
+
+export interface RecordCollector {
+  topic(name: string): TopicSender;
+  partition(topic: string, partition: number): PartitionAppender;
+}

@@ -1,0 +1,38 @@
+import type { RecordHeaders } from '@millrace/protocol';
+
+/**
+ * Turns one type into bytes and back. A serde is synchronous and never sees null: null keys and
+ * values (tombstones) pass by it in both directions.
+ *
+ * `serialize`/`deserialize` are all that a serde must have. `write`/`read` are the same two as the
+ * record path wants them, without a Buffer per record; the built-in serdes have them, and a serde
+ * that has none is adapted once, when the topology is built (see `toRecordSerde`).
+ */
+export interface Serde<T> {
+  /** Shown in errors: `string`, `json`, `timeWindowed(string)`. */
+  readonly name: string;
+  serialize(value: T, topic: string, headers: RecordHeaders | null): Uint8Array;
+  /** `bytes` is a view of a fetched batch: copy what is kept. */
+  deserialize(bytes: Uint8Array, topic: string, headers: RecordHeaders | null): T;
+  /** Writes at `position`; returns the end, or -1 if `target` is too small (nothing may be kept then). */
+  write?(value: T, target: Buffer, position: number): number;
+  read?(source: Buffer, start: number, end: number): T;
+  /**
+   * Values of this type cannot be changed in place (string, number, bigint, boolean), so an
+   * in-memory store may keep the value itself instead of its bytes.
+   */
+  readonly isImmutable?: boolean;
+  /**
+   * A primitive that is equal exactly when the bytes are equal; in-memory stores key their maps by
+   * it. Without it they use the bytes as a latin1 string.
+   */
+  mapKey?(value: T): string | number;
+  /** Trailing bytes that the default partitioner leaves out: 8 in a time-windowed key, 16 in a session key. */
+  readonly unhashedSuffixBytes?: number;
+}
+
+/** What a serde carries inside the record path: both forms present. */
+export interface RecordSerde<T> extends Serde<T> {
+  write(value: T, target: Buffer, position: number): number;
+  read(source: Buffer, start: number, end: number): T;
+}

@@ -1,0 +1,35 @@
+import type { RecordCursor } from '@millrace/protocol';
+import type { PartitionAppender } from '../commit/record-collector-port.ts';
+import type { TaskContext } from '../tasks/task-context.ts';
+
+/**
+ * A task's state store. Writes go to the store and, if it is logged, to its changelog; `commit`
+ * tells it that all writes so far stand together with a changelog offset (KIP-892, KIP-1035).
+ */
+export interface StateStore {
+  readonly name: string;
+  /** Persistent stores keep their contents and committed offset over a restart. */
+  readonly isPersistent: boolean;
+  readonly isOpen: boolean;
+  /** `changelog` is null when logging is off. */
+  open(context: TaskContext, changelog: PartitionAppender | null): void;
+  /**
+   * Applies the changelog record under the cursor (a null value is a tombstone), without writing to
+   * the changelog again. Whatever is kept is copied: the cursor's bytes are reused.
+   */
+  restore(cursor: RecordCursor): void;
+  /** Next changelog offset to restore from; null if the store must be restored from the start. */
+  committedOffset(): bigint | null;
+  /** `changelogOffset`: the changelog's next offset that covers every write so far; null if it isn't logged. */
+  commit(changelogOffset: bigint | null): void;
+  close(): void;
+}
+
+/** Creates a task's instance of a store, and says what its changelog looks like. */
+export interface StoreBuilder<S extends StateStore = StateStore> {
+  readonly name: string;
+  readonly isLogged: boolean;
+  /** Topic configs of the changelog: cleanup.policy, retention.ms and what the user added. */
+  readonly changelogConfig: ReadonlyMap<string, string>;
+  build(): S;
+}

@@ -1,0 +1,72 @@
+import type { ProcessorNode } from '../operators/processor-node.ts';
+import type { RecordSerde } from '../serdes/serde.ts';
+import type { StateStore } from '../state/store.ts';
+
+/** A record as a timestamp extractor sees it. */
+export interface ExtractedRecord {
+  readonly topic: string;
+  readonly partition: number;
+  readonly offset: bigint;
+  readonly timestamp: number;
+  readonly key: unknown;
+  readonly value: unknown;
+}
+
+/**
+ * Returns the record's time in epoch ms; a negative time drops the record (its offset still counts).
+ * `partitionTime` is the highest time seen in the partition, -1 if none.
+ */
+export type TimestampExtractor = (record: ExtractedRecord, partitionTime: number) => number;
+
+export type OffsetReset = 'earliest' | 'latest' | 'none';
+
+/** A source node as the task's record queues see it: how its records are read. */
+export interface SourceNode extends ProcessorNode {
+  readonly topics: readonly string[];
+  readonly keySerde: RecordSerde<unknown>;
+  readonly valueSerde: RecordSerde<unknown>;
+  /** null: the default extractor, which takes the record's own time and fails on a negative one. */
+  readonly timestampExtractor: TimestampExtractor | null;
+}
+
+export interface InternalTopic {
+  readonly name: string;
+  /** null: as many as the largest source of the subtopologies that write to it. */
+  readonly partitionCount: number | null;
+  readonly config: ReadonlyMap<string, string>;
+}
+
+export interface Changelog extends InternalTopic {
+  readonly storeName: string;
+  /** True when a source topic serves as changelog (it is then never created nor written). */
+  readonly isSourceTopic: boolean;
+}
+
+/** One connected part of the topology; its tasks have one partition each of all its source topics. */
+export interface Subtopology {
+  readonly id: number;
+  /** All topics it reads, repartition topics included, sorted. */
+  readonly sourceTopics: readonly string[];
+  readonly repartitionSourceTopics: readonly InternalTopic[];
+  /** Names of the repartition topics that it writes. */
+  readonly repartitionSinkTopics: readonly string[];
+  readonly changelogs: readonly Changelog[];
+  /** Topics that must have equal partition counts. */
+  readonly copartitionGroups: readonly (readonly string[])[];
+}
+
+/** The nodes and stores of one task; made anew for each task. */
+export interface TaskTopology {
+  /** By topic. */
+  readonly sources: ReadonlyMap<string, SourceNode>;
+  /** Parents before children. */
+  readonly nodes: readonly ProcessorNode[];
+  readonly stores: ReadonlyMap<string, StateStore>;
+}
+
+/** A topology bound to an application id: internal topics have their full names. */
+export interface BuiltTopology {
+  readonly subtopologies: readonly Subtopology[];
+  offsetReset(topic: string): OffsetReset | null;
+  instantiate(subtopologyId: number, partition: number): TaskTopology;
+}
