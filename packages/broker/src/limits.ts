@@ -1,0 +1,46 @@
+/** Every bound of the broker that is not a Kafka configuration. The unit is the last word of the name. */
+
+/** Bytes read from a socket at most while its request waits for an earlier one of the same connection. */
+export const PIPELINED_REQUEST_BYTES = 8 * 1024 * 1024;
+
+/** Answers waiting in one connection's socket before no further request of it is taken up. */
+export const OUTGOING_QUEUE_BYTES = 16 * 1024 * 1024;
+
+/** A frame's first buffer: grown only as its bytes arrive, so that a stated length alone costs nothing. */
+export const FRAME_FIRST_ALLOCATION_BYTES = 1024 * 1024;
+
+/** A clean stop: connections get this long to take their last answers. */
+export const STOP_DRAIN_MS = 1_000;
+
+/** A clean stop of the worker thread before it is ended by force. */
+export const WORKER_STOP_MS = 30_000;
+
+/** How often idle and stalled connections are looked for. */
+export const CONNECTION_SWEEP_INTERVAL_MS = 5_000;
+
+/** A client that takes none of its waiting answers for this long is cut off. */
+export const STALLED_CONNECTION_MS = 60_000;
+
+/** One line on the admin socket. */
+export const ADMIN_LINE_BYTES = 1024 * 1024;
+
+/** Connections to the admin socket at one time. */
+export const ADMIN_CONNECTIONS = 16;
+
+/** Linux's `sun_path` with its closing zero byte; a longer path cannot be bound. */
+export const UNIX_SOCKET_PATH_BYTES = 107;
+
+/** Producer ids that are reserved on disk at one time, as Kafka's block. */
+export const PRODUCER_ID_BLOCK_SIZE = 1000;
+
+/** Topic names, Kafka's bound: directory names add partition and suffix. */
+export const TOPIC_NAME_CHARACTERS = 249;
+
+/** Partitions of one topic; each costs open files. */
+export const PARTITIONS_PER_TOPIC = 10_000;
+
+/** Names that a "did you mean" looks at are cut to this, so that a hostile key costs little. */
+export const SUGGESTION_INPUT_CHARACTERS = 128;
+
+/** Fetches parked at one time over all connections; above it they are answered at once. */
+export const PARKED_FETCHES = 100_000;

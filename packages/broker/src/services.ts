@@ -1,0 +1,28 @@
+import type { Clock } from '@millrace/compaction';
+import type { Logger } from 'pino';
+import type { BrokerConfig } from './config.ts';
+import type { FetchPurgatory } from './fetch/purgatory.ts';
+import type { GroupService } from './groups/group-service.ts';
+import type { TopicRegistry } from './topics/registry.ts';
+import type { ProducerIds } from './transactions/producer-ids.ts';
+
+/** Everything that handlers, groups and timers share in one broker. Built once, in `broker.ts`. */
+export interface BrokerServices {
+  /** Who we are, as Metadata and FindCoordinator tell clients. */
+  readonly node: BrokerNode;
+  readonly config: BrokerConfig;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly topics: TopicRegistry;
+  readonly purgatory: FetchPurgatory;
+  readonly groups: GroupService;
+  readonly producerIds: ProducerIds;
+}
+
+export interface BrokerNode {
+  readonly nodeId: number;
+  readonly clusterId: string;
+  readonly host: string;
+  /** Known once the server listens. */
+  readonly port: number;
+}
