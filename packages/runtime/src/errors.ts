@@ -1,0 +1,140 @@
+/**
+ * What must be given up when an error arrives: the record in hand, the task, the stream thread, the
+ * whole client, or the process.
+ */
+export type ErrorScope = 'record' | 'task' | 'thread' | 'client' | 'process';
+
+/** Where it happened: topic, partition, offset, key, file, position ... as far as they are known. */
+export type ErrorContext = Readonly<Record<string, string | number | bigint | boolean | null>>;
+
+export interface ErrorOptions {
+  readonly cause?: unknown;
+  readonly context?: ErrorContext;
+}
+
+const noContext: ErrorContext = Object.freeze({});
+
+/**
+ * Base of every error that the runtime throws on purpose. The class says what is done about it (one
+ * table in tasks/ maps class to action), `code` is stable and documented, `retriable` means that the
+ * same call may succeed later without anything else being done.
+ */
+export abstract class StreamsError extends Error {
+  readonly code: string;
+  readonly scope: ErrorScope;
+  readonly retriable: boolean;
+  readonly context: ErrorContext;
+
+  constructor(
+    code: string,
+    scope: ErrorScope,
+    retriable: boolean,
+    message: string,
+    options: ErrorOptions = {},
+  ) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = new.target.name;
+    this.code = code;
+    this.scope = scope;
+    this.retriable = retriable;
+    this.context = options.context ?? noContext;
+  }
+}
+
+/** Wrong configuration; thrown before any I/O and lists every problem at once. */
+export class ConfigError extends StreamsError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('CONFIG_INVALID', 'process', false, message, options);
+  }
+}
+
+/** A topology that cannot be built or run; thrown before any I/O and lists every problem at once. */
+export class TopologyError extends StreamsError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('TOPOLOGY_INVALID', 'process', false, message, options);
+  }
+}
+
+/** A record's key or value could not be read. The deserialization handler decides. */
+export class DeserializationError extends StreamsError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('DESERIALIZATION_FAILED', 'record', false, message, options);
+  }
+}
+
+/** A user function or a node failed on a record. The processing handler decides. */
+export class ProcessingError extends StreamsError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('PROCESSING_FAILED', 'record', false, message, options);
+  }
+}
+
+/** A record could not be serialized or was refused by the broker. The production handler decides. */
+export class ProductionError extends StreamsError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('PRODUCTION_FAILED', 'record', false, message, options);
+  }
+}
+
+/** The task belongs to another member by now (fenced, unknown member, illegal generation): close dirty, rejoin. */
+export class TaskMigratedError extends StreamsError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('TASK_MIGRATED', 'task', false, message, options);
+  }
+}
+
+/** The task's local state cannot be trusted: wipe it and restore. */
+export class TaskCorruptedError extends StreamsError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('TASK_CORRUPTED', 'task', false, message, options);
+  }
+}
+
+/** Another process or thread holds the state directory; names the holder. */
+export class StateDirLockedError extends StreamsError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('STATE_DIR_LOCKED', 'task', true, message, options);
+  }
+}
+
+/** The disk is full: stop cleanly, the last checkpoint stays valid. */
+export class StorageFullError extends StreamsError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('STORAGE_FULL', 'client', false, message, options);
+  }
+}
+
+/** The disk failed: stop cleanly, the last checkpoint stays valid. */
+export class StorageIoError extends StreamsError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('STORAGE_IO', 'client', false, message, options);
+  }
+}
+
+/** Something did not happen within its bound; retried until `task.timeout.ms`. */
+export class TimeoutError extends StreamsError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('TIMEOUT', 'task', true, message, options);
+  }
+}
+
+/** The group is rebalancing: nothing was committed, poll again. */
+export class RebalanceInProgressError extends StreamsError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('REBALANCE_IN_PROGRESS', 'thread', true, message, options);
+  }
+}
+
+/** The client is shutting down or closed: the normal end of whatever was waiting. */
+export class ShutdownError extends StreamsError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('SHUTDOWN', 'client', false, message, options);
+  }
+}
+
+/** A bug of ours; never caught by retry code. */
+export class InvariantError extends StreamsError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('INVARIANT', 'process', false, message, options);
+  }
+}
