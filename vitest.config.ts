@@ -1,13 +1,34 @@
 import { defineConfig } from 'vitest/config';
 
-export default defineConfig({
+const shared = {
   resolve: { conditions: ['millrace-source'] },
   ssr: { resolve: { conditions: ['millrace-source'] } },
+};
+const options = {
+  exclude: ['**/node_modules/**', '**/dist/**', 'test/house/samples/**'],
+  setupFiles: ['test/support/setup.ts'],
+  pool: 'forks' as const,
+  testTimeout: 20_000,
+  hookTimeout: 120_000,
+};
+
+/** The rungs of the ladder, so that each can run alone: `npm test -- --project unit`. */
+const rungs: Record<string, string[]> = {
+  unit: ['packages/*/src/**/*.test.ts', 'test/support/**/*.test.ts'],
+  house: ['test/house/**/*.test.ts'],
+  contract: ['test/contract/**/*.test.ts'],
+  golden: ['test/golden/**/*.test.ts', 'test/model/**/*.test.ts', 'test/regressions/**/*.test.ts'],
+  examples: ['test/examples/**/*.test.ts'],
+  crash: ['test/crash/**/*.test.ts', 'test/chaos/**/*.test.ts'],
+  interop: ['test/interop/**/*.test.ts'],
+};
+
+export default defineConfig({
   test: {
-    include: ['packages/*/src/**/*.test.ts', 'test/**/*.test.ts'],
-    exclude: ['**/node_modules/**', '**/dist/**', 'test/house/samples/**'],
-    pool: 'forks',
-    testTimeout: 20_000,
-    hookTimeout: 60_000,
+    maxWorkers: 2,
+    projects: Object.entries(rungs).map(([name, include]) => ({
+      ...shared,
+      test: { ...options, name, include },
+    })),
   },
 });

@@ -1,0 +1,3 @@
+import { task } from '../../runtime/src/tasks/task.ts';
+
+export const upwards = task;

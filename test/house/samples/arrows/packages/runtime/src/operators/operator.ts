@@ -1,0 +1,3 @@
+import { task } from '../tasks/task.ts';
+
+export const operator = (): unknown => task;

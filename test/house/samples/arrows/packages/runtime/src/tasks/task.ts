@@ -1,0 +1,3 @@
+import { operator } from '../operators/operator.ts';
+
+export const task = (): unknown => operator;

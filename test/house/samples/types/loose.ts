@@ -1,0 +1,5 @@
+export function first(values: number[]): number {
+  return values[0];
+}
+
+export const wrong: { size?: number } = { size: undefined };

@@ -1,0 +1,3 @@
+import { used } from './parts.ts';
+
+export const answer = used;

@@ -1,0 +1,5 @@
+import { it } from 'vitest';
+
+it('leaves a rejection unhandled', () => {
+  void Promise.reject(new Error('nobody listens'));
+});
