@@ -4,7 +4,7 @@
 export const PIPELINED_REQUEST_BYTES = 8 * 1024 * 1024;
 
 /** Answers waiting in one connection's socket before no further request of it is taken up. */
-export const OUTGOING_QUEUE_BYTES = 16 * 1024 * 1024;
+export const OUTGOING_QUEUE_BYTES = 1024 * 1024;
 
 /** A frame's first buffer: grown only as its bytes arrive, so that a stated length alone costs nothing. */
 export const FRAME_FIRST_ALLOCATION_BYTES = 1024 * 1024;
@@ -18,8 +18,8 @@ export const WORKER_STOP_MS = 30_000;
 /** How often idle and stalled connections are looked for. */
 export const CONNECTION_SWEEP_INTERVAL_MS = 5_000;
 
-/** A client that takes none of its waiting answers for this long is cut off. */
-export const STALLED_CONNECTION_MS = 60_000;
+/** Idle TCP connections are probed after this, so that a vanished peer is noticed. */
+export const TCP_KEEP_ALIVE_MS = 60_000;
 
 /** One line on the admin socket. */
 export const ADMIN_LINE_BYTES = 1024 * 1024;

@@ -1,4 +1,4 @@
-import type { Api } from '@millrace/protocol';
+import type { Api, Encodable } from '@millrace/protocol';
 import type { BrokerServices } from '../services.ts';
 
 /** What a handler may know and do about the connection that a request came on. */
@@ -25,8 +25,12 @@ export interface RequestContext {
   readonly broker: BrokerServices;
 }
 
-/** `null`: nothing is sent back (produce with acks=0 is the only lawful case). */
-export type HandlerResult<Response> = Response | null | Promise<Response | null>;
+/**
+ * The answer; fields left out take their defaults. `null`: nothing is sent back (produce with acks=0
+ * is the only lawful case).
+ */
+export type HandlerResult<Response> =
+  Encodable<Response> | null | Promise<Encodable<Response> | null>;
 
 /**
  * One API key. A handler answers with Kafka's error codes; what it throws is a fault of ours and is
@@ -41,5 +45,7 @@ export interface Handler<Request, Response> {
   /** Versions advertised and served; both inclusive and within the schema's own range. */
   readonly minVersion: number;
   readonly maxVersion: number;
+  /** Shown in ApiVersions in place of `minVersion`; see produce, which shows more than it serves. */
+  readonly advertisedMinVersion?: number;
   handle(request: Request, context: RequestContext): HandlerResult<Response>;
 }

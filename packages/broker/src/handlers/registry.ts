@@ -7,6 +7,7 @@ export interface RegisteredHandler {
   readonly api: Api<unknown, unknown>;
   readonly minVersion: number;
   readonly maxVersion: number;
+  readonly advertisedMinVersion?: number;
   handle(request: unknown, context: RequestContext): HandlerResult<unknown>;
 }
 

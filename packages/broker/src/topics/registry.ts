@@ -1,31 +1,326 @@
-import type { Log, LogConfig } from '@millrace/compaction';
+import { parseLogConfig, type Log, type LogConfig, type LogDir } from '@millrace/compaction';
+import type { Logger } from 'pino';
+import { PARTITIONS_PER_TOPIC } from '../limits.ts';
+import { Partition } from './partition.ts';
+import { isInternalTopic, Topic } from './topic.ts';
+import { TopicError } from './topic-error.ts';
+import { collisionKey, topicNameProblem } from './topic-names.ts';
+import type { StoredTopic, TopicsFile } from './topics-file.ts';
 
-/** One partition: its log, and who waits for it. */
-export interface Partition {
-  readonly topic: Topic;
-  readonly index: number;
-  readonly log: Log;
-}
-
-export interface Topic {
+export interface NewTopic {
   readonly name: string;
-  /** 22 characters base64url; stable over restarts, new on re-creation. */
-  readonly topicId: string;
-  readonly isInternal: boolean;
-  readonly partitions: readonly Partition[];
-  /** What was set for this topic, by Kafka's names; the rest are the broker's defaults. */
+  readonly partitionCount: number;
   readonly configs: ReadonlyMap<string, string>;
-  readonly logConfig: LogConfig;
 }
 
-/** What group and transaction coordinators, handlers and timers use; see `TopicRegistry` in this file. */
-export interface TopicRegistryPort {
-  get(name: string): Topic | undefined;
-  getById(topicId: string): Topic | undefined;
-  all(): Iterable<Topic>;
-  partition(topic: string, index: number): Partition | undefined;
-  /** `__consumer_offsets` and the like: created with their own configuration when first asked for. */
-  ensureInternal(name: string): Promise<Topic>;
-  /** Calls after a topic is gone, so that what belongs to it (offsets) goes too; the result takes it back. */
-  onDeleted(listener: (topic: Topic) => void): () => void;
+export interface TopicRegistryOptions {
+  readonly logDir: LogDir;
+  readonly file: TopicsFile;
+  /** What a topic has that sets nothing itself. */
+  readonly defaults: LogConfig;
+  /** New topic ids, 22 characters. */
+  readonly newTopicId: () => string;
+  readonly internalTopic: (name: string) => NewTopic;
+  readonly logger: Logger;
+}
+
+/**
+ * The topics of this broker. Every change is durable in `topics.json` before it is acknowledged:
+ *
+ * - create: file, then logs. A crash in between leaves a topic whose missing logs are made at start.
+ * - delete: file (with the id among the deleted ones), then logs. A crash in between leaves logs whose
+ *   id is known to be deleted; they go at start. Logs of unknown topics are never deleted but taken in.
+ * - configuration and partition counts: file, then logs.
+ */
+export class TopicRegistry {
+  readonly #logDir: LogDir;
+  readonly #file: TopicsFile;
+  readonly #defaults: LogConfig;
+  readonly #newTopicId: () => string;
+  readonly #internalTopic: (name: string) => NewTopic;
+  readonly #logger: Logger;
+  readonly #byName = new Map<string, Topic>();
+  readonly #byId = new Map<string, Topic>();
+  /** Names by collision key, of topics that are there or being created. */
+  readonly #nameKeys = new Map<string, string>();
+  readonly #internalCreations = new Map<string, Promise<Topic>>();
+  readonly #deletedListeners = new Set<(topic: Topic) => void>();
+  readonly #partitionListeners = new Set<(partition: Partition) => void>();
+
+  constructor(options: TopicRegistryOptions) {
+    this.#logDir = options.logDir;
+    this.#file = options.file;
+    this.#defaults = options.defaults;
+    this.#newTopicId = options.newTopicId;
+    this.#internalTopic = options.internalTopic;
+    this.#logger = options.logger;
+  }
+
+  get(name: string): Topic | undefined {
+    return this.#byName.get(name);
+  }
+
+  getById(topicId: string): Topic | undefined {
+    return this.#byId.get(topicId);
+  }
+
+  partition(topic: string, index: number): Partition | undefined {
+    return this.#byName.get(topic)?.partitions[index];
+  }
+
+  all(): Iterable<Topic> {
+    return this.#byName.values();
+  }
+
+  get size(): number {
+    return this.#byName.size;
+  }
+
+  /** Calls after a topic is gone; the result takes the listener back. */
+  onDeleted(listener: (topic: Topic) => void): () => void {
+    this.#deletedListeners.add(listener);
+    return () => this.#deletedListeners.delete(listener);
+  }
+
+  /** Calls for every partition there is and every new one. */
+  onPartition(listener: (partition: Partition) => void): void {
+    this.#partitionListeners.add(listener);
+    for (const topic of this.#byName.values()) topic.partitions.forEach(listener);
+  }
+
+  /** Brings file and logs together after a start; see the class comment. */
+  async load(): Promise<void> {
+    const found = new Map<string, Log[]>();
+    for (const log of [...this.#logDir.logs()]) {
+      if (this.#file.deletedIds.has(log.topicId)) {
+        await this.#logDir.deleteLog(log.topic, log.partition);
+        continue;
+      }
+      const logs = found.get(log.topic);
+      if (logs === undefined) found.set(log.topic, [log]);
+      else logs.push(log);
+    }
+    let isChanged = !this.#file.wasThere || this.#file.deletedIds.size > 0;
+    this.#file.deletedIds.clear();
+    for (const [name, logs] of found) {
+      const stored = this.#file.topics.get(name);
+      const partitionCount = Math.max(...logs.map((log) => log.partition)) + 1;
+      if (stored === undefined) this.#adopt(name, logs, partitionCount);
+      else if (stored.partitionCount < partitionCount) {
+        this.#file.topics.set(name, { ...stored, partitionCount });
+      } else continue;
+      isChanged = true;
+    }
+    for (const stored of this.#file.topics.values()) {
+      this.#nameKeys.set(collisionKey(stored.name), stored.name);
+      this.#open(stored.name, stored.topicId, new Map(Object.entries(stored.configs)));
+      this.#addLogs(this.#byName.get(stored.name) as Topic, stored.partitionCount);
+    }
+    if (isChanged) await this.#file.save();
+  }
+
+  /** Throws TopicError for a topic that could not be created; changes nothing. */
+  check(topic: NewTopic): void {
+    const problem = topicNameProblem(topic.name);
+    if (problem !== undefined) throw new TopicError('INVALID_TOPIC_EXCEPTION', problem);
+    const { partitionCount } = topic;
+    if (partitionCount < 1 || partitionCount > PARTITIONS_PER_TOPIC) {
+      throw new TopicError(
+        'INVALID_PARTITIONS',
+        `Topic ${topic.name}: ${partitionCount} partitions, 1 to ${PARTITIONS_PER_TOPIC} are allowed`,
+      );
+    }
+    const existing = this.#nameKeys.get(collisionKey(topic.name));
+    if (existing === topic.name) {
+      throw new TopicError('TOPIC_ALREADY_EXISTS', `Topic '${topic.name}' already exists.`);
+    }
+    if (existing !== undefined) {
+      throw new TopicError(
+        'INVALID_TOPIC_EXCEPTION',
+        `Topic '${topic.name}' collides with existing topic: ${existing}`,
+      );
+    }
+    this.logConfig(topic.configs);
+  }
+
+  /** Resolves when the topic is durable and can be used. Rejects with TopicError. */
+  async create(topic: NewTopic): Promise<Topic> {
+    this.check(topic);
+    const { name, partitionCount, configs } = topic;
+    const topicId = this.#newTopicId();
+    this.#nameKeys.set(collisionKey(name), name);
+    this.#file.topics.set(name, {
+      name,
+      topicId,
+      partitionCount,
+      configs: Object.fromEntries(configs),
+    });
+    try {
+      await this.#file.save();
+      const created = new Topic(name, topicId, configs, this.logConfig(configs));
+      this.#addLogs(created, partitionCount);
+      this.#show(created);
+      return created;
+    } catch (error) {
+      this.#file.topics.delete(name);
+      this.#nameKeys.delete(collisionKey(name));
+      await this.#removeLogs(name, partitionCount);
+      await this.#saveQuietly();
+      throw storageFailure(`Topic ${name} could not be created`, error);
+    }
+  }
+
+  /** `__consumer_offsets` and the like, created with their own configuration when first asked for. */
+  ensureInternal(name: string): Promise<Topic> {
+    const topic = this.#byName.get(name);
+    if (topic !== undefined) return Promise.resolve(topic);
+    let creation = this.#internalCreations.get(name);
+    if (creation === undefined) {
+      creation = this.create(this.#internalTopic(name)).finally(() => {
+        this.#internalCreations.delete(name);
+      });
+      this.#internalCreations.set(name, creation);
+    }
+    return creation;
+  }
+
+  /** Raises the number of partitions. Rejects with TopicError. */
+  async addPartitions(topic: Topic, partitionCount: number): Promise<void> {
+    const stored = this.#stored(topic);
+    this.#file.topics.set(topic.name, { ...stored, partitionCount });
+    try {
+      await this.#file.save();
+      if (this.#byName.get(topic.name) === topic) this.#addLogs(topic, partitionCount);
+    } catch (error) {
+      this.#file.topics.set(topic.name, { ...stored, partitionCount: topic.partitions.length });
+      await this.#saveQuietly();
+      throw storageFailure(`Topic ${topic.name} could not be extended`, error);
+    }
+  }
+
+  /** Replaces what is set for the topic. Rejects with TopicError. */
+  async setConfigs(topic: Topic, configs: ReadonlyMap<string, string>): Promise<void> {
+    const logConfig = this.logConfig(configs);
+    const stored = this.#stored(topic);
+    this.#file.topics.set(topic.name, { ...stored, configs: Object.fromEntries(configs) });
+    const before = topic.configs;
+    topic.configs = configs;
+    try {
+      await this.#file.save();
+    } catch (error) {
+      this.#file.topics.set(topic.name, stored);
+      topic.configs = before;
+      throw storageFailure(`Configuration of topic ${topic.name} could not be saved`, error);
+    }
+    topic.logConfig = logConfig;
+    for (const partition of topic.partitions) partition.log.updateConfig(logConfig);
+  }
+
+  /** The topic is gone at once for everyone; resolves when that is durable. */
+  async delete(topic: Topic): Promise<void> {
+    const stored = this.#stored(topic);
+    this.#file.topics.delete(topic.name);
+    this.#file.deletedIds.add(topic.topicId);
+    this.#byName.delete(topic.name);
+    this.#byId.delete(topic.topicId);
+    try {
+      await this.#file.save();
+    } catch (error) {
+      this.#file.deletedIds.delete(topic.topicId);
+      this.#file.topics.set(topic.name, stored);
+      this.#byName.set(topic.name, topic);
+      this.#byId.set(topic.topicId, topic);
+      throw storageFailure(`Topic ${topic.name} could not be deleted`, error);
+    }
+    for (const listener of this.#deletedListeners) listener(topic);
+    await this.#removeLogs(topic.name, topic.partitions.length);
+    this.#nameKeys.delete(collisionKey(topic.name));
+    this.#file.deletedIds.delete(topic.topicId);
+    await this.#saveQuietly();
+  }
+
+  /** The broker's defaults with these on top. Throws TopicError `INVALID_CONFIG`. */
+  logConfig(configs: ReadonlyMap<string, string>): LogConfig {
+    try {
+      return parseLogConfig(configs, this.#defaults);
+    } catch (error) {
+      throw new TopicError('INVALID_CONFIG', (error as Error).message, { cause: error });
+    }
+  }
+
+  #stored(topic: Topic): StoredTopic {
+    const stored = this.#file.topics.get(topic.name);
+    if (stored?.topicId !== topic.topicId) {
+      throw new TopicError('UNKNOWN_TOPIC_OR_PARTITION', `Topic ${topic.name} is gone.`);
+    }
+    return stored;
+  }
+
+  #adopt(name: string, logs: readonly Log[], partitionCount: number): void {
+    const configs = isInternalTopic(name)
+      ? this.#internalTopic(name).configs
+      : new Map<string, string>();
+    const topicId = logs[0]?.topicId ?? this.#newTopicId();
+    this.#file.topics.set(name, {
+      name,
+      topicId,
+      partitionCount,
+      configs: Object.fromEntries(configs),
+    });
+    this.#logger.info(
+      { topic: name, partitionCount },
+      'topic found in the data directory and taken in with default configuration',
+    );
+  }
+
+  #open(name: string, topicId: string, configs: ReadonlyMap<string, string>): void {
+    this.#show(new Topic(name, topicId, configs, this.logConfig(configs)));
+  }
+
+  #show(topic: Topic): void {
+    this.#byName.set(topic.name, topic);
+    this.#byId.set(topic.topicId, topic);
+  }
+
+  #addLogs(topic: Topic, partitionCount: number): void {
+    for (let index = topic.partitions.length; index < partitionCount; index++) {
+      const existing = this.#logDir.log(topic.name, index);
+      existing?.updateConfig(topic.logConfig);
+      const log =
+        existing ?? this.#logDir.createLog(topic.name, index, topic.topicId, topic.logConfig);
+      const partition = new Partition(topic, index, log);
+      topic.partitions.push(partition);
+      for (const listener of this.#partitionListeners) listener(partition);
+    }
+  }
+
+  async #removeLogs(name: string, partitionCount: number): Promise<void> {
+    for (let index = 0; index < partitionCount; index++) {
+      if (this.#logDir.log(name, index) === undefined) continue;
+      try {
+        await this.#logDir.deleteLog(name, index);
+      } catch (error) {
+        this.#logger.warn(
+          { err: error, topic: name, partition: index },
+          'a deleted partition left files behind',
+        );
+      }
+    }
+  }
+
+  /** For tidying up: what is not saved now is saved with the next change, or tidied at the next start. */
+  async #saveQuietly(): Promise<void> {
+    try {
+      await this.#file.save();
+    } catch (error) {
+      this.#logger.warn({ err: error }, 'topics.json could not be written');
+    }
+  }
+}
+
+function storageFailure(what: string, error: unknown): TopicError {
+  if (error instanceof TopicError) return error;
+  return new TopicError('KAFKA_STORAGE_ERROR', `${what}: ${(error as Error).message}`, {
+    cause: error,
+  });
 }

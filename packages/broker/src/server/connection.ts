@@ -1,0 +1,225 @@
+import type { Socket } from 'node:net';
+import type { Clock } from '@millrace/compaction';
+import { ProtocolError } from '@millrace/protocol';
+import type { Logger } from 'pino';
+import type { ClientConnection } from '../handlers/handler.ts';
+import { OUTGOING_QUEUE_BYTES, PIPELINED_REQUEST_BYTES } from '../limits.ts';
+import type { Dispatcher, DispatchResult } from './dispatch.ts';
+import { FrameReader } from './frame.ts';
+
+export interface ConnectionOptions {
+  readonly id: number;
+  readonly socket: Socket;
+  readonly dispatcher: Dispatcher;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** `socket.request.max.bytes`. */
+  readonly maxRequestBytes: number;
+}
+
+/**
+ * One client's connection: requests are handled one after the other and answered in their order.
+ *
+ * ```
+ *  reading ── frame ──▶ handling ── answer ──▶ writing ── next frame ──▶ ...
+ *     │ too many bytes waiting: the socket is paused       │ answers not taken: no next frame
+ *     └── bad frame, refused request, peer gone, idle ──▶ closed
+ * ```
+ */
+export class Connection implements ClientConnection {
+  readonly id: number;
+  readonly clientHost: string;
+  clientSoftwareName = '';
+  clientSoftwareVersion = '';
+  readonly #socket: Socket;
+  readonly #dispatcher: Dispatcher;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #frames: FrameReader;
+  readonly #waiting: Buffer[] = [];
+  readonly #closeListeners = new Set<() => void>();
+  readonly #onFrame = (frame: Buffer): void => {
+    this.#waiting.push(frame);
+    this.#waitingBytes += frame.length;
+  };
+  #waitingBytes = 0;
+  #isPaused = false;
+  #isHandling = false;
+  #isWriteBlocked = false;
+  #isStopping = false;
+  #isClosed = false;
+  #lastProgressMs: number;
+  #lastBytesWritten = 0;
+
+  constructor(options: ConnectionOptions) {
+    this.id = options.id;
+    this.#socket = options.socket;
+    this.#dispatcher = options.dispatcher;
+    this.#clock = options.clock;
+    this.#logger = options.logger;
+    this.#frames = new FrameReader(options.maxRequestBytes);
+    this.clientHost = `/${options.socket.remoteAddress ?? 'unknown'}`;
+    this.#lastProgressMs = options.clock.monotonicMs();
+
+    const socket = this.#socket;
+    socket.on('data', (chunk: Buffer) => {
+      this.#onData(chunk);
+    });
+    socket.on('drain', () => {
+      this.#isWriteBlocked = false;
+      this.#next();
+    });
+    socket.on('error', (error: Error) => {
+      this.#logger.debug({ err: error }, 'connection error');
+    });
+    socket.on('close', () => {
+      this.#closed();
+    });
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  onClose(listener: () => void): () => void {
+    if (this.#isClosed) {
+      listener();
+      return () => undefined;
+    }
+    this.#closeListeners.add(listener);
+    return () => this.#closeListeners.delete(listener);
+  }
+
+  close(reason: string): void {
+    if (this.#isClosed) return;
+    this.#logger.info({ client: this.clientHost, reason }, 'closing connection');
+    this.#destroy();
+  }
+
+  /** Milliseconds without a request, an answer or a byte; 0 while a request is being handled. */
+  idleMs(): number {
+    const written = this.#socket.bytesWritten - this.#socket.writableLength;
+    if (this.#isHandling || written !== this.#lastBytesWritten) {
+      this.#lastBytesWritten = written;
+      this.#lastProgressMs = this.#clock.monotonicMs();
+    }
+    return this.#clock.monotonicMs() - this.#lastProgressMs;
+  }
+
+  /** Takes up no further request; ends once the one in hand is answered and the answer is taken. */
+  stop(): void {
+    this.#isStopping = true;
+    this.#waiting.length = 0;
+    this.#waitingBytes = 0;
+    this.#next();
+  }
+
+  destroy(): void {
+    this.#destroy();
+  }
+
+  #onData(chunk: Buffer): void {
+    this.#lastProgressMs = this.#clock.monotonicMs();
+    if (this.#isStopping || this.#isClosed) return;
+    try {
+      this.#frames.push(chunk, this.#onFrame);
+    } catch (error) {
+      this.#refuse(error);
+      return;
+    }
+    this.#next();
+    if (this.#waitingBytes > PIPELINED_REQUEST_BYTES && !this.#isPaused) {
+      this.#isPaused = true;
+      this.#socket.pause();
+    }
+  }
+
+  /** Takes up requests while there are any and nothing holds them back. */
+  #next(): void {
+    while (!this.#isHandling && !this.#isWriteBlocked && !this.#isClosed) {
+      const frame = this.#waiting.shift();
+      if (frame === undefined) {
+        if (this.#isStopping) this.#end();
+        break;
+      }
+      this.#waitingBytes -= frame.length;
+      this.#handle(frame);
+    }
+    if (this.#isPaused && this.#waitingBytes <= PIPELINED_REQUEST_BYTES / 2 && !this.#isClosed) {
+      this.#isPaused = false;
+      this.#socket.resume();
+    }
+  }
+
+  #end(): void {
+    this.#socket.end(() => {
+      this.#socket.destroy();
+    });
+  }
+
+  #handle(frame: Buffer): void {
+    let result: DispatchResult;
+    try {
+      result = this.#dispatcher.dispatch(frame, this);
+    } catch (error) {
+      this.#refuse(error);
+      return;
+    }
+    if (!(result instanceof Promise)) {
+      this.#write(result);
+      return;
+    }
+    this.#isHandling = true;
+    result.then(
+      (chunks) => {
+        this.#isHandling = false;
+        this.#write(chunks);
+        this.#next();
+      },
+      (error: unknown) => {
+        this.#isHandling = false;
+        this.#refuse(error);
+      },
+    );
+  }
+
+  #write(chunks: Buffer[] | null): void {
+    if (chunks === null || this.#isClosed) return;
+    const socket = this.#socket;
+    this.#lastProgressMs = this.#clock.monotonicMs();
+    if (chunks.length > 1) socket.cork();
+    for (const chunk of chunks) socket.write(chunk);
+    if (chunks.length > 1) socket.uncork();
+    if (socket.writableLength > OUTGOING_QUEUE_BYTES) this.#isWriteBlocked = true;
+  }
+
+  /** A peer's bad bytes are worth one line at info; a fault of ours is an error. */
+  #refuse(error: unknown): void {
+    if (this.#isClosed) return;
+    const isPeers =
+      error instanceof Error &&
+      (error.name === 'FrameLengthError' ||
+        error.name === 'RequestRefusedError' ||
+        error instanceof ProtocolError);
+    const fields = { client: this.clientHost, err: error };
+    if (isPeers) this.#logger.info(fields, `closing connection: ${error.message}`);
+    else this.#logger.error(fields, 'closing connection: the request handler failed');
+    this.#destroy();
+  }
+
+  #destroy(): void {
+    this.#waiting.length = 0;
+    this.#waitingBytes = 0;
+    this.#socket.destroy();
+    this.#closed();
+  }
+
+  #closed(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#waiting.length = 0;
+    this.#waitingBytes = 0;
+    for (const listener of [...this.#closeListeners]) listener();
+    this.#closeListeners.clear();
+  }
+}
