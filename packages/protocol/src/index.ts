@@ -51,3 +51,72 @@ export { RecordCursor, type RecordCursorLimits } from './records/record-cursor.t
 export { bytesWriter, type ValueWriter } from './records/value-writer.ts';
 
 export { MAX_DECOMPRESSED_BATCH_BYTES } from './limits.ts';
+
+// messages
+export { apiKeyName, apiKeys, type ApiKeyName } from './api-keys.ts';
+export { errorByCode, errorCodes, type ErrorName, type KafkaError } from './errors.ts';
+export type { Decoded, Encodable } from './messages/field.ts';
+export {
+  decodeRequest,
+  decodeRequestHeader,
+  decodeResponse,
+  encodeRequest,
+  encodeRequestBody,
+  encodeResponse,
+  type RequestHeader,
+  type RequestOrigin,
+} from './messages/frames.ts';
+export { decodeMessage, encodeMessage } from './messages/message.ts';
+export {
+  Schema,
+  type Api,
+  type MessageOf,
+  type RequestOf,
+  type ResponseOf,
+} from './messages/schema.ts';
+export { UnsupportedVersionError } from './messages/unsupported-version-error.ts';
+export { decodeVersioned, encodeVersioned, versionOf } from './messages/versioned.ts';
+export * from './messages/add-offsets-to-txn.ts';
+export * from './messages/add-partitions-to-txn.ts';
+export * from './messages/alter-configs.ts';
+export * from './messages/api-versions.ts';
+export * from './messages/apis.ts';
+export * from './messages/consumer-protocol.ts';
+export * from './messages/create-acls.ts';
+export * from './messages/create-partitions.ts';
+export * from './messages/create-topics.ts';
+export * from './messages/delete-acls.ts';
+export * from './messages/delete-groups.ts';
+export * from './messages/delete-records.ts';
+export * from './messages/delete-topics.ts';
+export * from './messages/describe-acls.ts';
+export * from './messages/describe-cluster.ts';
+export * from './messages/describe-configs.ts';
+export * from './messages/describe-groups.ts';
+export * from './messages/describe-producers.ts';
+export * from './messages/describe-topic-partitions.ts';
+export * from './messages/describe-transactions.ts';
+export * from './messages/end-txn.ts';
+export * from './messages/fetch.ts';
+export * from './messages/find-coordinator.ts';
+export * from './messages/group-records.ts';
+export * from './messages/heartbeat.ts';
+export * from './messages/incremental-alter-configs.ts';
+export * from './messages/init-producer-id.ts';
+export * from './messages/join-group.ts';
+export * from './messages/leave-group.ts';
+export * from './messages/list-groups.ts';
+export * from './messages/list-offsets.ts';
+export * from './messages/list-transactions.ts';
+export * from './messages/metadata.ts';
+export * from './messages/offset-commit.ts';
+export * from './messages/offset-delete.ts';
+export * from './messages/offset-fetch.ts';
+export * from './messages/offset-for-leader-epoch.ts';
+export * from './messages/produce.ts';
+export * from './messages/sasl-authenticate.ts';
+export * from './messages/sasl-handshake.ts';
+export * from './messages/sync-group.ts';
+export * from './messages/transaction-records.ts';
+export * from './messages/txn-offset-commit.ts';
+export * from './messages/write-txn-markers.ts';

@@ -1,0 +1,1 @@
+export type Codec = 'none' | 'gzip' | 'snappy' | 'lz4' | 'zstd';

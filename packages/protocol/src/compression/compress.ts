@@ -1,0 +1,49 @@
+import type { Codec } from './codec.ts';
+import { gunzip, gzip } from './gzip.ts';
+import { compressLz4, decompressLz4 } from './lz4.ts';
+import { compressSnappy, decompressSnappy } from './snappy.ts';
+import { compressZstd, decompressZstd } from './zstd.ts';
+
+/**
+ * Compresses `source` as Kafka's clients do: gzip, snappy in xerial framing, an lz4 frame, a zstd
+ * frame. `level` counts for gzip (1 to 9, default 6) and zstd (1 to 22, default 3).
+ */
+export function compress(codec: Codec, source: Buffer, level?: number): Buffer {
+  switch (codec) {
+    case 'none':
+      return source;
+    case 'gzip':
+      return gzip(source, level);
+    case 'snappy':
+      return compressSnappy(source);
+    case 'lz4':
+      return compressLz4(source);
+    case 'zstd':
+      return compressZstd(source, level);
+  }
+}
+
+/**
+ * The inverse. The result has at most `maxBytes` bytes; data that could yield more throws
+ * DecompressedTooLargeError before it is decoded, damaged data CorruptRecordError. `what` names
+ * the data in those errors.
+ */
+export function decompress(
+  codec: Codec,
+  source: Buffer,
+  maxBytes: number,
+  what = 'compressed data',
+): Buffer {
+  switch (codec) {
+    case 'none':
+      return source;
+    case 'gzip':
+      return gunzip(source, maxBytes, what);
+    case 'snappy':
+      return decompressSnappy(source, maxBytes, what);
+    case 'lz4':
+      return decompressLz4(source, maxBytes, what);
+    case 'zstd':
+      return decompressZstd(source, maxBytes, what);
+  }
+}
