@@ -1,4 +1,4 @@
-import { logConfigDefinitions } from '@millrace/compaction';
+import { checkSetting, logConfigDefinitions, resolveSetting } from '@millrace/compaction';
 import {
   brokerConfigDefinitions,
   type BrokerConfigDefinition,
@@ -20,33 +20,16 @@ export type BrokerConfig = {
 
 export interface ParsedBrokerConfig {
   readonly config: BrokerConfig;
-  /** Defaults for topics, by topic configuration name, where the broker's configuration sets them. */
-  readonly topicDefaults: ReadonlyMap<string, string>;
-  /** The keys that were given, as text: the static configuration that DescribeConfigs shows. */
+  /** What was given, as text and by Kafka's names: DescribeConfigs shows it as static configuration. */
   readonly given: ReadonlyMap<string, string>;
 }
 
 export type BrokerConfigInput = Readonly<Record<string, string | number | boolean>>;
 
-interface CoarserName {
-  readonly name: string;
-  readonly unitMs: number;
-}
-
-/** Kafka's coarser names for broker-wide times; the finer one wins where several are given. */
-const coarserNames: ReadonlyMap<string, readonly CoarserName[]> = new Map([
-  [
-    'log.retention.ms',
-    [
-      { name: 'log.retention.minutes', unitMs: 60_000 },
-      { name: 'log.retention.hours', unitMs: 3_600_000 },
-    ],
-  ],
-  ['log.roll.ms', [{ name: 'log.roll.hours', unitMs: 3_600_000 }]],
-  ['log.roll.jitter.ms', [{ name: 'log.roll.jitter.hours', unitMs: 3_600_000 }]],
-]);
-
-/** Checks every key and value; throws one ConfigError that lists all that is wrong. */
+/**
+ * Checks every key and value; throws one ConfigError that lists all that is wrong. Keys that are the
+ * broker-wide form of a topic setting (`log.retention.ms` ...) come from the log store's table.
+ */
 export function parseBrokerConfig(input: BrokerConfigInput): ParsedBrokerConfig {
   const problems: string[] = [];
   const given = new Map<string, string>();
@@ -54,53 +37,41 @@ export function parseBrokerConfig(input: BrokerConfigInput): ParsedBrokerConfig 
   for (const [name, definition] of Object.entries(brokerConfigDefinitions)) {
     config[name] = definition.default;
   }
-  const logDefinitions = new Map(
-    [...logConfigDefinitions].map((definition) => [definition.brokerName, definition]),
-  );
-  const coarser = new Map(
-    [...coarserNames].flatMap(([fine, list]) =>
-      list.map((entry) => [entry.name, { ...entry, fine }] as const),
-    ),
-  );
-  const fine = new Map<string, string>();
-
   for (const [name, value] of Object.entries(input)) {
     const text = String(value).trim();
     given.set(name, text);
     const definition = (brokerConfigDefinitions as Record<string, BrokerConfigDefinition>)[name];
+    const topicProblem = checkTopicDefault(name, text);
     if (definition !== undefined) {
       const parsed = parseValue(name, text, definition);
       if (typeof parsed === 'object') problems.push(parsed.problem);
       else config[name] = parsed;
-    } else if (coarser.has(name)) {
-      if (!/^-?\d+$/.test(text)) problems.push(`${name}: '${text}' is not a whole number`);
-    } else if (logDefinitions.has(name)) {
-      fine.set(name, text);
-    } else {
-      problems.push(unknownKey(name, [...coarser.keys(), ...logDefinitions.keys()]));
-    }
-  }
-  for (const [fineName, list] of coarserNames) {
-    const set = list.find((entry) => given.has(entry.name));
-    if (fine.has(fineName) || set === undefined) continue;
-    const amount = Number(given.get(set.name));
-    fine.set(fineName, amount < 0 ? '-1' : String(amount * set.unitMs));
-  }
-
-  const topicDefaults = new Map<string, string>();
-  for (const [brokerName, text] of fine) {
-    const definition = logDefinitions.get(brokerName);
-    if (definition === undefined) continue;
-    const problem = definition.check(text);
-    if (problem === undefined) topicDefaults.set(definition.name, text);
-    else problems.push(`${brokerName}: ${problem}`);
+    } else if (topicProblem === 'unknown') problems.push(unknownKey(name));
+    else if (topicProblem !== null) problems.push(topicProblem);
   }
   if (problems.length > 0) throw new ConfigError(problems);
-  return { config: config as BrokerConfig, topicDefaults, given };
+  return { config: config as BrokerConfig, given };
 }
 
-function unknownKey(name: string, others: readonly string[]): string {
-  const near = nearestName(name, [...Object.keys(brokerConfigDefinitions), ...others]);
+/** null: a good value; `unknown`: not the broker-wide form of any topic setting. */
+function checkTopicDefault(name: string, text: string): string | null {
+  let isKnown = false;
+  for (const definition of logConfigDefinitions) {
+    if (!definition.synonyms.some((synonym) => synonym.name === name)) continue;
+    isKnown = true;
+    const { value } = resolveSetting(definition, new Map(), new Map([[name, text]]));
+    const problem = checkSetting(definition, value);
+    if (problem !== null) return `${name}: as the topic setting ${problem}`;
+  }
+  return isKnown ? null : 'unknown';
+}
+
+function unknownKey(name: string): string {
+  const topicDefaults = logConfigDefinitions.flatMap(({ synonyms }) => synonyms);
+  const near = nearestName(name, [
+    ...Object.keys(brokerConfigDefinitions),
+    ...topicDefaults.map((synonym) => synonym.name),
+  ]);
   return `${name}: unknown key${near === undefined ? '' : `, did you mean ${near}?`}`;
 }
 

@@ -44,3 +44,6 @@ export const SUGGESTION_INPUT_CHARACTERS = 128;
 
 /** Fetches parked at one time over all connections; above it they are answered at once. */
 export const PARKED_FETCHES = 100_000;
+
+/** Partitions in one page of DescribeTopicPartitions, Kafka's max.request.partition.size.limit. */
+export const DESCRIBED_PARTITIONS = 2000;

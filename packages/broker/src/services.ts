@@ -11,6 +11,8 @@ export interface BrokerServices {
   /** Who we are, as Metadata and FindCoordinator tell clients. */
   readonly node: BrokerNode;
   readonly config: BrokerConfig;
+  /** What was given at start, by Kafka's names: also the defaults of topics. */
+  readonly givenConfig: ReadonlyMap<string, string>;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly topics: TopicRegistry;

@@ -5,6 +5,7 @@ import {
   type FetchRequest,
   type FetchResponse,
 } from '@millrace/protocol';
+import type { Logger } from 'pino';
 import { storageErrorCode } from '../storage-errors.ts';
 import { leaderEpochError } from '../topics/leader-epoch.ts';
 import type { Partition } from '../topics/partition.ts';
@@ -103,6 +104,7 @@ function readAll(request: FetchRequest, context: RequestContext): Attempt {
   const reader = new FetchReader(
     Math.min(request.maxBytes, config['fetch.max.bytes']),
     request.isolationLevel === READ_COMMITTED,
+    context.broker.logger,
   );
   const responses = request.topics.map((requested) => {
     const topic = byId ? topics.getById(requested.topicId) : topics.get(requested.topic);
@@ -135,10 +137,12 @@ class FetchReader {
   readonly partitions: Partition[] = [];
   readonly #isReadCommitted: boolean;
   readonly #maxBytes: number;
+  readonly #logger: Logger;
 
-  constructor(maxBytes: number, isReadCommitted: boolean) {
+  constructor(maxBytes: number, isReadCommitted: boolean, logger: Logger) {
     this.#maxBytes = maxBytes;
     this.#isReadCommitted = isReadCommitted;
+    this.#logger = logger;
   }
 
   fail(partitionIndex: number, errorCode: number): PartitionResponse {
@@ -178,7 +182,7 @@ class FetchReader {
         records: result.records,
       };
     } catch (error) {
-      return this.fail(partition.index, storageErrorCode(error));
+      return this.fail(partition.index, storageErrorCode(error, this.#logger));
     }
   }
 

@@ -66,7 +66,7 @@ export const listOffsetsHandler: Handler<ListOffsetsRequest, ListOffsetsResponse
           try {
             return { partitionIndex, ...find(partition, partitionRequest, isReadCommitted) };
           } catch (error) {
-            return fail(storageErrorCode(error));
+            return fail(storageErrorCode(error, context.broker.logger));
           }
         }),
       })),

@@ -16,8 +16,8 @@ export interface NewTopic {
 export interface TopicRegistryOptions {
   readonly logDir: LogDir;
   readonly file: TopicsFile;
-  /** What a topic has that sets nothing itself. */
-  readonly defaults: LogConfig;
+  /** Broker-wide configuration by Kafka's names: what a topic has that sets nothing itself. */
+  readonly defaults: ReadonlyMap<string, string>;
   /** New topic ids, 22 characters. */
   readonly newTopicId: () => string;
   readonly internalTopic: (name: string) => NewTopic;
@@ -35,7 +35,7 @@ export interface TopicRegistryOptions {
 export class TopicRegistry {
   readonly #logDir: LogDir;
   readonly #file: TopicsFile;
-  readonly #defaults: LogConfig;
+  readonly #defaults: ReadonlyMap<string, string>;
   readonly #newTopicId: () => string;
   readonly #internalTopic: (name: string) => NewTopic;
   readonly #logger: Logger;

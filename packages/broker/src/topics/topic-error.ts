@@ -1,7 +1,5 @@
-import { errorCodes } from '@millrace/protocol';
+import { errorCodes, type ErrorName } from '@millrace/protocol';
 import { BrokerError } from '../errors.ts';
-
-export type ErrorName = keyof typeof errorCodes;
 
 /** A change to a topic that is refused, with the name of Kafka's error code for it. */
 export class TopicError extends BrokerError {

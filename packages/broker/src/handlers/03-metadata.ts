@@ -1,0 +1,146 @@
+import {
+  errorCodes,
+  Metadata,
+  type Encodable,
+  type MetadataRequest,
+  type MetadataResponse,
+} from '@millrace/protocol';
+import {
+  CLUSTER_OPERATIONS,
+  OPERATIONS_NOT_ASKED,
+  TOPIC_OPERATIONS,
+} from '../authorized-operations.ts';
+import type { BrokerServices } from '../services.ts';
+import { isInternalTopic, type Topic } from '../topics/topic.ts';
+import { TopicError } from '../topics/topic-error.ts';
+import { topicNameProblem } from '../topics/topic-names.ts';
+import { ZERO_UUID } from '../topics/topic-ids.ts';
+import type { Handler, HandlerResult, RequestContext } from './handler.ts';
+
+type TopicResponse = Encodable<MetadataResponse['topics'][number]>;
+type TopicAnswer = TopicResponse | Promise<TopicResponse>;
+
+/**
+ * Metadata, versions 0 to 13.
+ *
+ * Null topics ask for all (in version 0 an empty list does), an empty list for none. A topic that is
+ * not there is created if both auto.create.topics.enable and the client allow it (the client may say so
+ * from version 4, KIP-361 names the consumer's side); the answer waits for it, so that the first
+ * metadata already tells the leader. Topics may be asked for by id from version 12 (KIP-516).
+ */
+export const metadataHandler: Handler<MetadataRequest, MetadataResponse> = {
+  api: Metadata,
+  minVersion: 0,
+  maxVersion: 13,
+  handle(request: MetadataRequest, context: RequestContext): HandlerResult<MetadataResponse> {
+    const answers = topicAnswers(request, context);
+    if (answers.some((answer) => answer instanceof Promise)) {
+      return Promise.all(answers).then((topics) => response(request, context, topics));
+    }
+    return response(request, context, answers as TopicResponse[]);
+  },
+};
+
+function response(
+  request: MetadataRequest,
+  { broker }: RequestContext,
+  topics: TopicResponse[],
+): Encodable<MetadataResponse> {
+  const { nodeId, host, port, clusterId } = broker.node;
+  return {
+    brokers: [{ nodeId, host, port }],
+    clusterId,
+    controllerId: nodeId,
+    topics,
+    clusterAuthorizedOperations: request.includeClusterAuthorizedOperations
+      ? CLUSTER_OPERATIONS
+      : OPERATIONS_NOT_ASKED,
+  };
+}
+
+function topicAnswers(
+  request: MetadataRequest,
+  { apiVersion, broker }: RequestContext,
+): TopicAnswer[] {
+  const operations = request.includeTopicAuthorizedOperations
+    ? TOPIC_OPERATIONS
+    : OPERATIONS_NOT_ASKED;
+  const describe = (topic: Topic): TopicResponse => describeTopic(topic, broker, operations);
+  const wantsAll = request.topics === null || (apiVersion === 0 && request.topics.length === 0);
+  if (wantsAll) return [...broker.topics.all()].map(describe);
+
+  const canCreate = broker.config['auto.create.topics.enable'] && request.allowAutoTopicCreation;
+  const seen = new Set<string>();
+  const answers: TopicAnswer[] = [];
+  for (const { name, topicId } of request.topics ?? []) {
+    const key = name ?? topicId;
+    if (seen.has(key)) continue;
+    seen.add(key);
+    if (topicId !== ZERO_UUID && apiVersion < 12) {
+      answers.push({ errorCode: errorCodes.INVALID_REQUEST, name: name ?? '', topicId });
+    } else if (topicId !== ZERO_UUID || name === null) {
+      const topic = broker.topics.getById(topicId);
+      answers.push(
+        topic === undefined
+          ? { errorCode: errorCodes.UNKNOWN_TOPIC_ID, name: null, topicId }
+          : describe(topic),
+      );
+    } else {
+      const topic = broker.topics.get(name);
+      if (topic !== undefined) answers.push(describe(topic));
+      else if (topicNameProblem(name) !== undefined) {
+        answers.push({ errorCode: errorCodes.INVALID_TOPIC_EXCEPTION, name });
+      } else if (canCreate) {
+        answers.push(
+          autoCreate(name, broker).then((made) =>
+            made instanceof TopicError
+              ? { errorCode: made.errorCode, name, isInternal: isInternalTopic(name) }
+              : describe(made),
+          ),
+        );
+      } else {
+        answers.push({ errorCode: errorCodes.UNKNOWN_TOPIC_OR_PARTITION, name });
+      }
+    }
+  }
+  return answers;
+}
+
+function describeTopic(
+  topic: Topic,
+  broker: BrokerServices,
+  topicAuthorizedOperations: number,
+): TopicResponse {
+  const nodes = [broker.node.nodeId];
+  return {
+    name: topic.name,
+    topicId: topic.topicId,
+    isInternal: topic.isInternal,
+    partitions: topic.partitions.map(({ index, log }) => ({
+      partitionIndex: index,
+      leaderId: broker.node.nodeId,
+      leaderEpoch: log.leaderEpoch,
+      replicaNodes: nodes,
+      isrNodes: nodes,
+    })),
+    topicAuthorizedOperations,
+  };
+}
+
+async function autoCreate(name: string, broker: BrokerServices): Promise<Topic | TopicError> {
+  try {
+    if (isInternalTopic(name)) return await broker.topics.ensureInternal(name);
+    return await broker.topics.create({
+      name,
+      partitionCount: broker.config['num.partitions'],
+      configs: new Map(),
+    });
+  } catch (error) {
+    if (!(error instanceof TopicError)) throw error;
+    // Another client's request for the same topic was faster, or is about to be done: ask again.
+    if (error.errorCode === errorCodes.TOPIC_ALREADY_EXISTS) {
+      return broker.topics.get(name) ?? new TopicError('LEADER_NOT_AVAILABLE', error.message);
+    }
+    return error;
+  }
+}

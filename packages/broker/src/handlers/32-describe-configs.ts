@@ -1,0 +1,76 @@
+import {
+  DescribeConfigs,
+  errorCodes,
+  type DescribeConfigsRequest,
+  type DescribeConfigsResponse,
+  type Encodable,
+} from '@millrace/protocol';
+import { describeBrokerConfig } from '../broker-config-view.ts';
+import { describeTopicConfig, type DescribedConfig } from '../topics/topic-config.ts';
+import { TopicError } from '../topics/topic-error.ts';
+import { checkBrokerResource, ResourceType, topicOfResource } from './config-resources.ts';
+import type { Handler, HandlerResult, RequestContext } from './handler.ts';
+
+type Result = Encodable<DescribeConfigsResponse['results'][number]>;
+type Resource = DescribeConfigsRequest['resources'][number];
+
+/**
+ * DescribeConfigs, versions 1 to 4: topics and this broker, with sources and synonyms (KIP-226), kinds
+ * and documentation (KIP-569). A broker's settings are shown read-only: they are given at start.
+ */
+export const describeConfigsHandler: Handler<DescribeConfigsRequest, DescribeConfigsResponse> = {
+  api: DescribeConfigs,
+  minVersion: 1,
+  maxVersion: 4,
+  handle(
+    request: DescribeConfigsRequest,
+    context: RequestContext,
+  ): HandlerResult<DescribeConfigsResponse> {
+    return { results: request.resources.map((resource) => describe(resource, request, context)) };
+  },
+};
+
+function describe(
+  resource: Resource,
+  request: DescribeConfigsRequest,
+  context: RequestContext,
+): Result {
+  const { resourceType, resourceName, configurationKeys } = resource;
+  try {
+    const configs = configsOf(resource, context)
+      .filter(({ name }) => configurationKeys === null || configurationKeys.includes(name))
+      .map((config) => ({
+        ...config,
+        synonyms: request.includeSynonyms ? config.synonyms : [],
+        documentation: request.includeDocumentation ? config.documentation : null,
+      }));
+    return { errorCode: errorCodes.NONE, errorMessage: null, resourceType, resourceName, configs };
+  } catch (error) {
+    if (!(error instanceof TopicError)) throw error;
+    return {
+      errorCode: error.errorCode,
+      errorMessage: error.message,
+      resourceType,
+      resourceName,
+      configs: [],
+    };
+  }
+}
+
+function configsOf(resource: Resource, { broker }: RequestContext): DescribedConfig[] {
+  switch (resource.resourceType) {
+    case ResourceType.topic: {
+      const topic = topicOfResource(resource.resourceName, broker);
+      return describeTopicConfig(topic.configs, broker.givenConfig);
+    }
+    case ResourceType.broker:
+      checkBrokerResource(resource.resourceName, broker, true);
+      // The name of all nodes stands for what was set for the whole cluster at run time: nothing.
+      return resource.resourceName === '' ? [] : describeBrokerConfig(broker);
+    default:
+      throw new TopicError(
+        'INVALID_REQUEST',
+        `Unsupported resource type: ${resource.resourceType}`,
+      );
+  }
+}

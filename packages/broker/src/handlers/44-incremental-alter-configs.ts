@@ -1,0 +1,45 @@
+import {
+  IncrementalAlterConfigs,
+  type IncrementalAlterConfigsRequest,
+  type IncrementalAlterConfigsResponse,
+} from '@millrace/protocol';
+import { applyConfigChanges } from '../topics/topic-config.ts';
+import {
+  answerResource,
+  duplicateResources,
+  refuseDuplicate,
+  refuseResource,
+  ResourceType,
+  topicOfResource,
+} from './config-resources.ts';
+import type { Handler, HandlerResult, RequestContext } from './handler.ts';
+
+/**
+ * IncrementalAlterConfigs, versions 0 and 1 (KIP-339): set, delete, and append or subtract on settings
+ * that are lists (cleanup.policy). Durable before it is answered, in effect at once.
+ */
+export const incrementalAlterConfigsHandler: Handler<
+  IncrementalAlterConfigsRequest,
+  IncrementalAlterConfigsResponse
+> = {
+  api: IncrementalAlterConfigs,
+  minVersion: 0,
+  maxVersion: 1,
+  handle(
+    request: IncrementalAlterConfigsRequest,
+    { broker }: RequestContext,
+  ): HandlerResult<IncrementalAlterConfigsResponse> {
+    const duplicates = duplicateResources(request.resources);
+    const answers = request.resources.map((resource) =>
+      answerResource(resource, async () => {
+        refuseDuplicate(duplicates, resource);
+        if (resource.resourceType !== ResourceType.topic) refuseResource(resource.resourceType);
+        const topic = topicOfResource(resource.resourceName, broker);
+        const configs = applyConfigChanges(topic.configs, resource.configs, broker.givenConfig);
+        broker.topics.logConfig(configs);
+        if (!request.validateOnly) await broker.topics.setConfigs(topic, configs);
+      }),
+    );
+    return Promise.all(answers).then((responses) => ({ responses }));
+  },
+};

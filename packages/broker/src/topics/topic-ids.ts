@@ -1,0 +1,2 @@
+/** The id that says "none": sixteen zero bytes. */
+export const ZERO_UUID = 'AAAAAAAAAAAAAAAAAAAAAA';
