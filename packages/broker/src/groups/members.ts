@@ -31,6 +31,8 @@ export class GroupMember {
   assignment: Buffer = EMPTY_BYTES;
   /** Has never been answered, so it may be gone while its join is still parked. */
   isNew = false;
+  /** The client has its id from an earlier answer; without, nobody can come back under it. */
+  isIdKnown = true;
   awaitingJoin: Parked<JoinResult> | null = null;
   awaitingSync: Parked<SyncResult> | null = null;
 
