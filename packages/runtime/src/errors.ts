@@ -138,3 +138,31 @@ export class InvariantError extends StreamsError {
     super('INVARIANT', 'process', false, message, options);
   }
 }
+
+/** There is no committed offset, or it is out of range, and the reset policy is `none`. */
+export class NoOffsetError extends StreamsError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('NO_OFFSET', 'client', false, message, options);
+  }
+}
+
+/** A source topic of the topology does not exist; it is never created by the runtime. */
+export class MissingSourceTopicError extends StreamsError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('SOURCE_TOPIC_MISSING', 'client', false, message, options);
+  }
+}
+
+/** An internal topic exists, but not as the topology needs it; or topics that must match do not. */
+export class MisconfiguredTopicError extends StreamsError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('TOPIC_MISCONFIGURED', 'client', false, message, options);
+  }
+}
+
+/** A member of the group speaks a version of the assignment that this one cannot read. */
+export class AssignmentVersionError extends StreamsError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('ASSIGNMENT_VERSION', 'client', false, message, options);
+  }
+}

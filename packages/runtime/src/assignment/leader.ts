@@ -1,0 +1,82 @@
+import type { MemberAssignment, MemberSubscription, TopicPartition } from '../client/ports.ts';
+import { MisconfiguredTopicError, MissingSourceTopicError } from '../errors.ts';
+import type { TaskId } from '../tasks/task-context.ts';
+import type { BuiltTopology } from '../topology/built-topology.ts';
+import { assignTasks } from './assignor.ts';
+import type { PartitionCounts } from './partition-counts.ts';
+import { taskCount } from './partition-counts.ts';
+import type { AssignmentErrorCode } from './subscription.ts';
+import { assignmentErrorCodes, decodeSubscription, encodeAssignment } from './subscription.ts';
+
+/**
+ * The leader's part of a rebalance. What makes an assignment impossible, and only people can mend, is
+ * sent to every member, so that each of them stops with the same words.
+ */
+export async function assignAsLeader(
+  topology: BuiltTopology,
+  members: readonly MemberSubscription[],
+  ensureTopics: () => Promise<PartitionCounts>,
+): Promise<Map<string, MemberAssignment>> {
+  const subscriptions = members.map(({ memberId, userData }) => ({
+    memberId,
+    ...decodeSubscription(userData),
+  }));
+  let counts: PartitionCounts;
+  try {
+    counts = await ensureTopics();
+  } catch (error) {
+    const code = errorCode(error);
+    if (code === null) throw error;
+    return refuse(members, code, (error as Error).message);
+  }
+  const assignment = new Map<string, MemberAssignment>();
+  for (const [memberId, tasks] of assignTasks(allTasks(topology, counts), subscriptions)) {
+    assignment.set(memberId, {
+      partitions: inputPartitions(topology, counts, tasks),
+      userData: encodeAssignment({
+        error: assignmentErrorCodes.none,
+        errorMessage: '',
+        activeTasks: tasks,
+      }),
+    });
+  }
+  return assignment;
+}
+
+function allTasks(topology: BuiltTopology, counts: PartitionCounts): TaskId[] {
+  return topology.subtopologies.flatMap((subtopology) =>
+    Array.from({ length: taskCount(subtopology, counts) }, (_, partition) => ({
+      subtopology: subtopology.id,
+      partition,
+    })),
+  );
+}
+
+/** A task has its partition of each source topic that has so many. */
+function inputPartitions(
+  topology: BuiltTopology,
+  counts: PartitionCounts,
+  tasks: readonly TaskId[],
+): TopicPartition[] {
+  const topics = new Map(topology.subtopologies.map((s) => [s.id, s.sourceTopics]));
+  return tasks.flatMap(({ subtopology, partition }) =>
+    (topics.get(subtopology) ?? [])
+      .filter((topic) => (counts.get(topic) ?? 0) > partition)
+      .map((topic) => ({ topic, partition })),
+  );
+}
+
+function errorCode(error: unknown): AssignmentErrorCode | null {
+  if (error instanceof MissingSourceTopicError) return assignmentErrorCodes.missingSourceTopic;
+  if (error instanceof MisconfiguredTopicError) return assignmentErrorCodes.misconfiguredTopic;
+  return null;
+}
+
+function refuse(
+  members: readonly MemberSubscription[],
+  error: AssignmentErrorCode,
+  errorMessage: string,
+): Map<string, MemberAssignment> {
+  const userData = encodeAssignment({ error, errorMessage, activeTasks: [] });
+  return new Map(members.map(({ memberId }) => [memberId, { partitions: [], userData }]));
+}

@@ -1,0 +1,130 @@
+import type { Logger } from 'pino';
+import type {
+  GroupPort,
+  OffsetAndMetadata,
+  ProducerPort,
+  TopicPartition,
+  TopicPartitionKey,
+} from '../client/ports.ts';
+import { ProductionError } from '../errors.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { CommittedOffset, Purger } from './purge.ts';
+
+export type OffsetsToCommit = ReadonlyMap<TopicPartitionKey, TopicPartition & OffsetAndMetadata>;
+
+/** A task as a commit sees it. */
+export interface CommittableTask {
+  /** Something was processed, or a position moved, since the last commit. */
+  readonly isCommitNeeded: boolean;
+  /** Flushes caches, which may process and emit; no record of the task may be in hand. */
+  prepareCommit(): Promise<void> | undefined;
+  /** Taken after `prepareCommit`; nothing is processed until `postCommit`. */
+  offsetsToCommit(): OffsetsToCommit;
+  /** The offsets stand: the stores' writes stand with them. */
+  postCommit(offsets: OffsetsToCommit): void;
+  /** Which of the offsets belong to repartition topics that this task alone reads. */
+  purgeableOffsets(offsets: OffsetsToCommit): Iterable<CommittedOffset>;
+}
+
+export interface CommitterOptions {
+  readonly group: GroupPort;
+  readonly producer: ProducerPort;
+  readonly purger: Purger;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** `commit.interval.ms`. */
+  readonly intervalMs: number;
+  /** The production handler's word on records that the brokers refused. */
+  readonly onDeliveryFailure: (error: ProductionError) => 'fail' | 'continue';
+}
+
+/**
+ * Commits a stream thread's tasks together, in Kafka Streams' order: caches and collector are flushed
+ * first, so that every effect of a record is acknowledged before its offset says "done"; then the
+ * offsets; then the stores' uncommitted layers together with their changelog offsets; then the purge.
+ *
+ * A commit that fails leaves everything as it was: the next one covers it.
+ */
+export class Committer {
+  readonly #options: CommitterOptions;
+  #lastCommitMs: number;
+  #commitCount = 0;
+  #totalMs = 0;
+  #maxMs = 0;
+
+  constructor(options: CommitterOptions) {
+    this.#options = options;
+    this.#lastCommitMs = options.clock.monotonicMs();
+  }
+
+  get commitCount(): number {
+    return this.#commitCount;
+  }
+
+  get latencyAvgMs(): number {
+    return this.#commitCount === 0 ? Number.NaN : this.#totalMs / this.#commitCount;
+  }
+
+  get latencyMaxMs(): number {
+    return this.#maxMs;
+  }
+
+  /** On the monotonic clock. */
+  get dueMs(): number {
+    return this.#lastCommitMs + this.#options.intervalMs;
+  }
+
+  /** The next tick is one interval from now, whether or not there was anything to commit. */
+  ticked(): void {
+    this.#lastCommitMs = this.#options.clock.monotonicMs();
+  }
+
+  /** True if there was something to commit and it is committed. Throws what the group or a broker says. */
+  async commit(tasks: Iterable<CommittableTask>, options: { purge: boolean }): Promise<boolean> {
+    const { group, purger, clock } = this.#options;
+    const startedMs = clock.monotonicMs();
+    const needed: CommittableTask[] = [];
+    for (const task of tasks) {
+      if (!task.isCommitNeeded) continue;
+      const outcome = task.prepareCommit();
+      if (outcome !== undefined) await outcome;
+      needed.push(task);
+    }
+    if (needed.length === 0) {
+      // The last commit may have found the interval not yet over, or a purge under way.
+      if (options.purge) purger.maybePurge();
+      return false;
+    }
+    const parts = needed.map((task) => task.offsetsToCommit());
+    await this.#flush();
+    const all = new Map<TopicPartitionKey, TopicPartition & OffsetAndMetadata>();
+    for (const part of parts) for (const [key, value] of part) all.set(key, value);
+    if (all.size > 0) await group.commit(all);
+    for (let i = 0; i < needed.length; i++) {
+      const task = needed[i] as CommittableTask;
+      const offsets = parts[i] as OffsetsToCommit;
+      task.postCommit(offsets);
+      purger.committed(task.purgeableOffsets(offsets));
+    }
+    const tookMs = clock.monotonicMs() - startedMs;
+    this.#commitCount++;
+    this.#totalMs += tookMs;
+    this.#maxMs = Math.max(this.#maxMs, tookMs);
+    this.#options.logger.debug({ tasks: needed.length, offsets: all.size, tookMs }, 'committed');
+    if (options.purge) purger.maybePurge();
+    return true;
+  }
+
+  /** A refused record is one for the handler; `continue` drops it, and the rest must still be flushed. */
+  async #flush(): Promise<void> {
+    for (;;) {
+      try {
+        await this.#options.producer.flush();
+        return;
+      } catch (error) {
+        if (!(error instanceof ProductionError)) throw error;
+        if (this.#options.onDeliveryFailure(error) === 'fail') throw error;
+      }
+    }
+  }
+}

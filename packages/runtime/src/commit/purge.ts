@@ -1,0 +1,130 @@
+import type { Logger } from 'pino';
+import type { AdminPort, TopicPartition, TopicPartitionKey } from '../client/ports.ts';
+import { topicPartitionKey } from '../client/ports.ts';
+import type { Clock } from '../platform/clock.ts';
+
+/** A repartition source partition and the offset that was committed for it. */
+export type CommittedOffset = TopicPartition & { readonly offset: bigint };
+
+export interface PurgerOptions {
+  readonly admin: AdminPort;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** `delete.interval.ms`: least distance of two purges. */
+  readonly intervalMs: number;
+}
+
+/**
+ * Deletes what has been consumed from repartition topics: their retention is endless, so nothing else
+ * ever does.
+ *
+ * - It runs right after a successful commit, and only if `delete.interval.ms` has passed since the
+ *   last purge, counted from the start. The commit interval is thereby its effective lower bound,
+ *   and it stays at 30 s under exactly-once, where commits come every 100 ms.
+ * - It deletes up to committed offsets, never up to consumed ones: a crash must find everything that
+ *   it has to read again.
+ * - One request is in flight at a time. A purge that finds one under way is put off to a later commit,
+ *   not lost. Failures are no harm: they are logged at debug, and the next purge covers them.
+ * - A purge belongs to a generation of the group. What an older one committed is dropped at a
+ *   rebalance: the partition may have another owner now.
+ */
+export class Purger {
+  readonly #options: PurgerOptions;
+  /** Committed since the last purge that took it, by partition. */
+  readonly #pending = new Map<TopicPartitionKey, CommittedOffset>();
+  /** Highest offset that a broker confirmed, so that nothing is asked for twice. */
+  readonly #purged = new Map<TopicPartitionKey, bigint>();
+  #lastPurgeMs: number;
+  #inFlight: Promise<void> | null = null;
+  #generation = 0;
+  #requestCount = 0;
+  #failureCount = 0;
+
+  constructor(options: PurgerOptions) {
+    this.#options = options;
+    this.#lastPurgeMs = options.clock.monotonicMs();
+  }
+
+  get requestCount(): number {
+    return this.#requestCount;
+  }
+
+  get failureCount(): number {
+    return this.#failureCount;
+  }
+
+  /** When the next purge may run, on the monotonic clock; Infinity while there is nothing to delete. */
+  get nextDueMs(): number {
+    return this.#pending.size === 0 ? Infinity : this.#lastPurgeMs + this.#options.intervalMs;
+  }
+
+  /** Notes what a commit has made deletable. Called after each successful commit, before `maybePurge`. */
+  committed(offsets: Iterable<CommittedOffset>): void {
+    for (const offset of offsets) {
+      // Nothing was consumed yet: there is nothing to delete, and -1 would mean "all".
+      if (offset.offset <= 0n) continue;
+      const key = topicPartitionKey(offset.topic, offset.partition);
+      if ((this.#purged.get(key) ?? 0n) >= offset.offset) continue;
+      this.#pending.set(key, offset);
+    }
+  }
+
+  /** Sends one DeleteRecords if it is due and none is under way. Never waits, never throws. */
+  maybePurge(): boolean {
+    const now = this.#options.clock.monotonicMs();
+    if (this.#inFlight !== null || now < this.nextDueMs) return false;
+    const offsets = [...this.#pending.values()];
+    this.#pending.clear();
+    this.#lastPurgeMs = now;
+    this.#requestCount++;
+    this.#inFlight = this.#purge(offsets, this.#generation).finally(() => {
+      this.#inFlight = null;
+    });
+    return true;
+  }
+
+  /** The group has a new generation: what is noted or under way belongs to the old one. */
+  newGeneration(): void {
+    this.#generation++;
+    this.#pending.clear();
+    this.#purged.clear();
+  }
+
+  /** Resolves when no request is under way; a stop waits for it only as far as its own bound allows. */
+  async settled(): Promise<void> {
+    if (this.#inFlight !== null) await this.#inFlight;
+  }
+
+  async #purge(offsets: readonly CommittedOffset[], generation: number): Promise<void> {
+    const { admin, logger } = this.#options;
+    logger.debug({ partitions: offsets.length }, 'purging repartition topics');
+    let answer: ReadonlyMap<TopicPartitionKey, bigint | Error>;
+    try {
+      answer = await admin.deleteRecords(offsets);
+    } catch (error) {
+      for (const offset of offsets) this.#failed(offset, error, generation);
+      return;
+    }
+    for (const offset of offsets) {
+      const key = topicPartitionKey(offset.topic, offset.partition);
+      const result = answer.get(key);
+      if (typeof result === 'bigint') {
+        if (generation === this.#generation) this.#purged.set(key, offset.offset);
+      } else {
+        this.#failed(offset, result, generation);
+      }
+    }
+  }
+
+  /** Noted again for the next purge, unless a later commit has covered it or the generation is over. */
+  #failed(offset: CommittedOffset, error: unknown, generation: number): void {
+    this.#failureCount++;
+    const { topic, partition } = offset;
+    this.#options.logger.debug(
+      { topic, partition, offset: offset.offset.toString(), err: error },
+      'purge failed; the next one tries again',
+    );
+    const key = topicPartitionKey(topic, partition);
+    if (generation === this.#generation && !this.#pending.has(key)) this.#pending.set(key, offset);
+  }
+}

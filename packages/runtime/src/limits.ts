@@ -1,0 +1,43 @@
+/** Every bound of the runtime that is not a Kafka configuration, with its unit in its name. */
+
+/** Longest time that a stream thread processes before it yields to the event loop, ms. */
+export const PROCESS_SLICE_MAX_MS = 8;
+/** Records that one task processes before the next task has its turn. */
+export const TASK_SLICE_MAX_RECORDS = 256;
+/** Bytes of raw batches that a stream thread keeps for all its queues together, as far as they share it fairly. */
+export const INPUT_BUFFER_MAX_BYTES = 64 * 1024 * 1024;
+/** Least and largest part of it that one queue may fill, bytes. */
+export const QUEUE_SHARE_MIN_BYTES = 64 * 1024;
+export const QUEUE_SHARE_MAX_BYTES = 2 * 1024 * 1024;
+/** Highest number of partitions that a topology may name for one topic; what a broker accepts is far less. */
+export const PARTITION_COUNT_MAX = 1_000_000;
+
+/** First size of the buffer into which a task's keys are serialized, bytes. */
+export const KEY_SCRATCH_INITIAL_BYTES = 4 * 1024;
+/** Longest serialized key, bytes; a record cannot be longer either. */
+export const KEY_SCRATCH_MAX_BYTES = 1024 * 1024 * 1024;
+/** Records without a key go to one partition until so many have gone there; then to the next. */
+export const STICKY_PARTITION_RECORDS = 512;
+
+/** Longest time that restoring takes of one pass of the loop, ms. */
+export const RESTORE_SLICE_MAX_MS = 8;
+/** Changelog records that one partition applies before the next has its turn. */
+export const RESTORE_SLICE_RECORDS = 1_024;
+/** Raw changelog bytes that may wait in one partition before its fetching pauses. */
+export const RESTORE_BUFFER_MAX_BYTES = 16 * 1024 * 1024;
+/** Asked of each changelog partition in one fetch, bytes. */
+export const RESTORE_FETCH_PARTITION_BYTES = 4 * 1024 * 1024;
+/** Distance of two progress reports of one changelog partition, ms. */
+export const RESTORE_PROGRESS_INTERVAL_MS = 1_000;
+
+/** Wait before something that timed out is tried again, ms. */
+export const RETRY_BACKOFF_MS = 100;
+/** Longest wait between two tries, ms. */
+export const RETRY_BACKOFF_MAX_MS = 5_000;
+
+/** Largest user data of a group member that is decoded, bytes. */
+export const USER_DATA_MAX_BYTES = 4 * 1024 * 1024;
+/** Edit distance up to which a configuration name is suggested. */
+export const SUGGESTION_MAX_DISTANCE = 8;
+/** Default bound of `close()`, ms; without one a stream thread that hangs would hang its caller. */
+export const CLOSE_TIMEOUT_DEFAULT_MS = 60_000;

@@ -1,0 +1,102 @@
+import type { FetchedPartition } from '../client/ports.ts';
+import { RecordWalker } from '../records/record-walker.ts';
+import type { StateStore } from '../state/store.ts';
+import type { RestoreProgress } from './progress.ts';
+
+/** A store to be restored from one changelog partition. */
+export interface RestoreTarget {
+  readonly taskId: string;
+  readonly store: StateStore;
+  readonly topic: string;
+  readonly partition: number;
+  /**
+   * For a source topic that serves as changelog: what the group has committed of it. What lies behind
+   * is processed, not silently loaded, so that everything downstream sees it. null: the whole changelog.
+   */
+  readonly limit: bigint | null;
+}
+
+/**
+ * Applies one changelog partition to a store, from a start up to an end that was taken when it began.
+ * It is done when the position gets there: the last offsets may be markers, or compacted away.
+ */
+export class ChangelogReader {
+  readonly target: RestoreTarget;
+  readonly startOffset: bigint;
+  readonly endOffset: bigint;
+  readonly #walker: RecordWalker;
+  isPaused = false;
+  restoredRecords = 0;
+  /** Monotonic time of the last progress report. */
+  reportedMs = 0;
+  #batchBase = -1n;
+  #endDelta = 0;
+  #isPastEnd = false;
+
+  constructor(target: RestoreTarget, startOffset: bigint, endOffset: bigint) {
+    this.target = target;
+    this.startOffset = startOffset;
+    this.endOffset = endOffset;
+    this.#walker = new RecordWalker(target.topic, target.partition, startOffset);
+  }
+
+  get position(): bigint {
+    const position = this.#walker.position;
+    return position < this.endOffset ? position : this.endOffset;
+  }
+
+  get isDone(): boolean {
+    return this.#isPastEnd || this.#walker.position >= this.endOffset;
+  }
+
+  get bufferedBytes(): number {
+    return this.#walker.bufferedBytes;
+  }
+
+  push(fetched: FetchedPartition): void {
+    this.#walker.push(fetched);
+  }
+
+  /** The log starts later by now: what it no longer has cannot be restored. */
+  seek(position: bigint): void {
+    this.#walker.seek(position);
+  }
+
+  /** Applies up to `maxRecords` of what was fetched; returns how many. */
+  apply(maxRecords: number): number {
+    const walker = this.#walker;
+    const cursor = walker.cursor;
+    const store = this.target.store;
+    let count = 0;
+    while (count < maxRecords && !this.#isPastEnd && walker.next()) {
+      if (cursor.baseOffset !== this.#batchBase) {
+        this.#batchBase = cursor.baseOffset;
+        this.#endDelta = Number(this.endOffset - this.#batchBase);
+      }
+      // A batch may reach beyond the end: somebody still writes, or the end lies inside of it.
+      if (cursor.offsetDelta >= this.#endDelta) {
+        this.#isPastEnd = true;
+        break;
+      }
+      store.restore(cursor);
+      count++;
+    }
+    this.restoredRecords += count;
+    return count;
+  }
+
+  progress(kind: RestoreProgress['kind']): RestoreProgress {
+    const { target, startOffset, endOffset } = this;
+    return {
+      kind,
+      taskId: target.taskId,
+      storeName: target.store.name,
+      topic: target.topic,
+      partition: target.partition,
+      startOffset,
+      currentOffset: this.#isPastEnd ? endOffset : this.position,
+      endOffset,
+      restoredRecords: this.restoredRecords,
+    };
+  }
+}

@@ -1,0 +1,280 @@
+import type { RecordHeaders } from '@millrace/protocol';
+import type { FetchedPartition } from '../client/ports.ts';
+import { DeserializationError, ProcessingError } from '../errors.ts';
+import type { Outcome } from '../operators/processor-node.ts';
+import { RecordWalker } from '../records/record-walker.ts';
+import type { SourceNode, TimestampExtractor } from '../topology/built-topology.ts';
+import type { StreamTime } from './stream-time.ts';
+
+/** What a queue does with a record that it cannot hand out. */
+export interface RecordFailures {
+  /** The handler's word on a record or batch that cannot be read. */
+  undecodable(error: DeserializationError, queue: RecordQueue): 'fail' | 'continue';
+  /** A negative timestamp from a user's extractor: dropped, its offset still counts. */
+  invalidTimestamp(queue: RecordQueue, timestamp: number): void;
+}
+
+/**
+ * The buffered records of one input partition of a task. Raw batches wait in arrival order; only the
+ * head record is decoded, once. It stays the head until it has been processed, so its offset is what
+ * a commit in between would write.
+ */
+export class RecordQueue {
+  readonly topic: string;
+  readonly partition: number;
+  readonly source: SourceNode;
+  readonly #walker: RecordWalker;
+  readonly #extractor: TimestampExtractor | null;
+  readonly #failures: RecordFailures;
+  readonly #streamTime: StreamTime;
+
+  /** Whether a head is there; `headTimestamp` means nothing without one. */
+  hasHead = false;
+  headTimestamp = -1;
+  /** Highest timestamp taken from this partition, epoch ms; -1 none. Goes into the commit's metadata. */
+  partitionTime: number;
+  /** Read already, because a timestamp extractor had to see them. */
+  #headKey: unknown = null;
+  #headValue: unknown = null;
+  /** End of the partition as the last response told it; null before the first. */
+  #endOffset: bigint | null = null;
+  #fetchPosition: bigint;
+
+  constructor(options: {
+    readonly topic: string;
+    readonly partition: number;
+    readonly source: SourceNode;
+    readonly position: bigint;
+    readonly partitionTime: number;
+    readonly streamTime: StreamTime;
+    readonly failures: RecordFailures;
+    readonly maxDecompressedBytes?: number;
+  }) {
+    this.topic = options.topic;
+    this.partition = options.partition;
+    this.source = options.source;
+    this.partitionTime = options.partitionTime;
+    this.#failures = options.failures;
+    this.#streamTime = options.streamTime;
+    this.#extractor = options.source.timestampExtractor;
+    this.#fetchPosition = options.position;
+    this.#walker = new RecordWalker(
+      options.topic,
+      options.partition,
+      options.position,
+      options.maxDecompressedBytes,
+    );
+  }
+
+  get bufferedBytes(): number {
+    return this.#walker.bufferedBytes;
+  }
+
+  get bufferedRecords(): number {
+    return this.#walker.bufferedRecords + (this.hasHead ? 1 : 0);
+  }
+
+  /** What a commit writes: the head's offset, or without one the position after everything walked. */
+  get committableOffset(): bigint {
+    return this.hasHead ? this.#walker.cursor.offset() : this.#walker.position;
+  }
+
+  /** Offset of the head, made when asked for. */
+  headOffset(): bigint {
+    return this.#walker.cursor.offset();
+  }
+
+  /**
+   * How far what was fetched lies behind the partition's end; null while no response has told. A
+   * partition that is still to be fetched from must not be taken for an idle one (KIP-695).
+   */
+  get fetchedLag(): bigint | null {
+    if (this.#endOffset === null) return null;
+    const lag = this.#endOffset - this.#fetchPosition;
+    return lag > 0n ? lag : 0n;
+  }
+
+  /** The end as looked up when the task starts, so that an empty partition needs no response to be known as empty. */
+  learnEndOffset(endOffset: bigint): void {
+    this.#endOffset ??= endOffset;
+  }
+
+  /** Takes a response; `endOffset` is the last stable offset under read_committed. */
+  push(fetched: FetchedPartition, endOffset: bigint): void {
+    this.#endOffset = endOffset;
+    this.#fetchPosition = fetched.nextOffset;
+    this.#walker.push(fetched);
+    if (!this.hasHead) this.advance();
+  }
+
+  /** The position was out of range, and the reset policy chose another one. */
+  seek(position: bigint): void {
+    this.#walker.seek(position);
+    this.#fetchPosition = position;
+    this.#endOffset = null;
+    this.hasHead = false;
+  }
+
+  /**
+   * Hands the head to the source node. It stays the head; `advance()` takes it away when it is done,
+   * which for a promise is later. Returns null when the record was dropped by the handler's word.
+   */
+  processHead(): Outcome | null {
+    const cursor = this.#walker.cursor;
+    const timestamp = this.headTimestamp;
+    let key: unknown;
+    let value: unknown;
+    if (this.#extractor === null) {
+      try {
+        key =
+          cursor.keyStart < 0
+            ? null
+            : this.source.keySerde.read(cursor.buffer, cursor.keyStart, cursor.keyEnd);
+        value =
+          cursor.valueStart < 0
+            ? null
+            : this.source.valueSerde.read(cursor.buffer, cursor.valueStart, cursor.valueEnd);
+      } catch (error) {
+        this.#undecodable(error);
+        return null;
+      }
+    } else {
+      key = this.#headKey;
+      value = this.#headValue;
+    }
+    if (timestamp > this.partitionTime) {
+      this.partitionTime = timestamp;
+      this.#streamTime.advance(timestamp);
+    }
+    return this.source.process(key, value, null, timestamp, cursor.nullableHeaders());
+  }
+
+  /** Moves to the next record that has a valid time; without one the queue is empty. */
+  advance(): void {
+    this.hasHead = false;
+    while (this.#nextRecord()) {
+      if (this.#extractor === null) {
+        const timestamp = this.#walker.cursor.timestamp;
+        if (timestamp < 0) throw this.#negativeTimestamp(timestamp);
+        this.headTimestamp = timestamp;
+        this.hasHead = true;
+        return;
+      }
+      if (this.#extract(this.#extractor)) {
+        this.hasHead = true;
+        return;
+      }
+    }
+  }
+
+  #nextRecord(): boolean {
+    for (;;) {
+      try {
+        return this.#walker.next();
+      } catch (error) {
+        if (!(error instanceof DeserializationError)) throw error;
+        if (this.#failures.undecodable(error, this) === 'fail') throw error;
+        this.#walker.skipBroken();
+      }
+    }
+  }
+
+  #extract(extractor: TimestampExtractor): boolean {
+    const cursor = this.#walker.cursor;
+    try {
+      this.#headKey =
+        cursor.keyStart < 0
+          ? null
+          : this.source.keySerde.read(cursor.buffer, cursor.keyStart, cursor.keyEnd);
+      this.#headValue =
+        cursor.valueStart < 0
+          ? null
+          : this.source.valueSerde.read(cursor.buffer, cursor.valueStart, cursor.valueEnd);
+    } catch (error) {
+      this.#undecodable(error);
+      return false;
+    }
+    const timestamp = this.#callExtractor(extractor);
+    if (timestamp < 0) {
+      this.#failures.invalidTimestamp(this, timestamp);
+      return false;
+    }
+    this.headTimestamp = timestamp;
+    return true;
+  }
+
+  #callExtractor(extractor: TimestampExtractor): number {
+    const { topic, partition } = this;
+    const cursor = this.#walker.cursor;
+    const offset = cursor.offset();
+    let timestamp: number;
+    try {
+      timestamp = extractor(
+        {
+          topic,
+          partition,
+          offset,
+          timestamp: cursor.timestamp,
+          key: this.#headKey,
+          value: this.#headValue,
+        },
+        this.partitionTime,
+      );
+    } catch (error) {
+      throw this.#processingError('The timestamp extractor failed on', error);
+    }
+    if (!Number.isSafeInteger(timestamp)) {
+      throw this.#processingError(
+        `The timestamp extractor returned ${String(timestamp)}, which is no whole number of milliseconds, for`,
+        undefined,
+      );
+    }
+    return timestamp;
+  }
+
+  #negativeTimestamp(timestamp: number): ProcessingError {
+    return this.#processingError(
+      `The timestamp ${String(timestamp)} is negative, and the default extractor does not accept it; ` +
+        'use a timestamp extractor that chooses another time, or drops the record by returning -1. It belongs to',
+      undefined,
+    );
+  }
+
+  #processingError(what: string, cause: unknown): ProcessingError {
+    const { topic, partition } = this;
+    const offset = this.headOffset();
+    const why = cause instanceof Error ? `: ${cause.message}` : '';
+    return new ProcessingError(
+      `${what} the record of ${topic}-${String(partition)} at offset ${offset.toString()}${why}`,
+      { cause, context: { topic, partition, offset, node: this.source.name } },
+    );
+  }
+
+  #undecodable(cause: unknown): void {
+    const { topic, partition } = this;
+    const offset = this.headOffset();
+    const why = cause instanceof Error ? cause.message : String(cause);
+    const serdes = `${this.source.keySerde.name}/${this.source.valueSerde.name}`;
+    const error = new DeserializationError(
+      `Cannot deserialize the record of ${topic}-${String(partition)} at offset ${offset.toString()} with ${serdes}: ${why}. ` +
+        'Check the serdes of the source, or skip such records with deserialization.exception.handler=continue',
+      { cause, context: { topic, partition, offset, node: this.source.name } },
+    );
+    if (this.#failures.undecodable(error, this) === 'fail') throw error;
+  }
+
+  headHeaders(): RecordHeaders | null {
+    return this.#walker.cursor.nullableHeaders();
+  }
+
+  /** For error handlers: the bytes of the head, copied. */
+  headBytes(): { readonly key: Buffer | null; readonly value: Buffer | null } {
+    const cursor = this.#walker.cursor;
+    const key = cursor.key();
+    const value = cursor.value();
+    return {
+      key: key === null ? null : Buffer.from(key),
+      value: value === null ? null : Buffer.from(value),
+    };
+  }
+}

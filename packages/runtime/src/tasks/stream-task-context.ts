@@ -1,0 +1,90 @@
+import type { Logger } from 'pino';
+import type { RecordHeaders } from '@millrace/protocol';
+import type { RecordCollector } from '../commit/record-collector-port.ts';
+import { TopologyError } from '../errors.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { StateStore } from '../state/store.ts';
+import { DroppedRecords } from './dropped-records.ts';
+import type { RecordQueue } from './record-queue.ts';
+import type { StreamTime } from './stream-time.ts';
+import type { TaskContext, TaskId } from './task-context.ts';
+
+/** The context of one task: what is current is read from the queue in hand, nothing is copied per record. */
+export class StreamTaskContext implements TaskContext {
+  readonly applicationId: string;
+  readonly taskId: TaskId;
+  readonly logger: Logger;
+  readonly collector: RecordCollector;
+  readonly dropped: DroppedRecords;
+  readonly #stores: ReadonlyMap<string, StateStore>;
+  readonly #streamTime: StreamTime;
+  readonly #clock: Clock;
+  /** The queue whose head is being processed. */
+  queue: RecordQueue | null = null;
+  /** Set once per pass of the loop; -1 outside of one. */
+  systemTimeMs = -1;
+  isCommitRequested = false;
+
+  constructor(options: {
+    readonly applicationId: string;
+    readonly taskId: TaskId;
+    readonly logger: Logger;
+    readonly collector: RecordCollector;
+    readonly stores: ReadonlyMap<string, StateStore>;
+    readonly streamTime: StreamTime;
+    readonly clock: Clock;
+  }) {
+    this.applicationId = options.applicationId;
+    this.taskId = options.taskId;
+    this.logger = options.logger;
+    this.collector = options.collector;
+    this.#stores = options.stores;
+    this.#streamTime = options.streamTime;
+    this.#clock = options.clock;
+    this.dropped = new DroppedRecords(options.logger);
+  }
+
+  get topic(): string | null {
+    return this.queue === null ? null : this.queue.topic;
+  }
+
+  get partition(): number {
+    return this.queue === null ? -1 : this.queue.partition;
+  }
+
+  offset(): bigint {
+    return this.queue === null ? -1n : this.queue.headOffset();
+  }
+
+  currentStreamTimeMs(): number {
+    return this.#streamTime.current;
+  }
+
+  currentSystemTimeMs(): number {
+    return this.systemTimeMs < 0 ? this.#clock.now() : this.systemTimeMs;
+  }
+
+  store(name: string): StateStore {
+    const store = this.#stores.get(name);
+    if (store === undefined) {
+      const known = [...this.#stores.keys()].join(', ') || 'none';
+      throw new TopologyError(
+        `Store ${name} is not connected to the subtopology of task ` +
+          `${String(this.taskId.subtopology)}_${String(this.taskId.partition)}, which has: ${known}`,
+        { context: { store: name } },
+      );
+    }
+    return store;
+  }
+
+  requestCommit(): void {
+    this.isCommitRequested = true;
+  }
+
+  recordDropped(node: string, reason: string, headers?: RecordHeaders | null): void {
+    const { topic, partition } = this;
+    const offset = this.offset().toString();
+    const headerCount = headers?.size ?? 0;
+    this.dropped.record(node, reason, { topic, partition, offset, headerCount });
+  }
+}

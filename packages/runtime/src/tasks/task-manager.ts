@@ -1,0 +1,258 @@
+import type { Logger } from 'pino';
+import { OffsetOutOfRangeError } from '../client/errors.ts';
+import type { FetchedPartition, FetchPort, TopicPartition } from '../client/ports.ts';
+import { topicPartitionKey } from '../client/ports.ts';
+import type { RestoreTarget } from '../restore/changelog-reader.ts';
+import type { Restorer } from '../restore/restorer.ts';
+import type { FlowControl } from './flow-control.ts';
+import type { RecordQueue } from './record-queue.ts';
+import type { InputPosition, StreamTask } from './stream-task.ts';
+import type { TaskId } from './task-context.ts';
+import type { TaskName } from './task-id.ts';
+import { taskName } from './task-id.ts';
+
+export interface TaskManagerOptions {
+  readonly fetcher: FetchPort;
+  readonly restorer: Restorer;
+  readonly flow: FlowControl;
+  readonly logger: Logger;
+  readonly createTask: (id: TaskId, inputs: readonly TopicPartition[]) => StreamTask;
+  readonly findPositions: (partitions: readonly TopicPartition[]) => Promise<InputPosition[]>;
+  readonly resetPosition: (partition: TopicPartition) => Promise<bigint>;
+  /** Under read_committed a partition ends at its last stable offset. */
+  readonly readsCommitted: boolean;
+  readonly onFailure: (error: Error, task: TaskName | null) => void;
+  /** A task came to RUNNING. */
+  readonly onRunning: () => void;
+}
+
+interface InputRoute {
+  readonly task: StreamTask;
+  readonly queue: RecordQueue;
+  isPaused: boolean;
+}
+
+/** The tasks of one stream thread, from assignment to close, and the way of fetched batches to their queues. */
+export class TaskManager {
+  readonly #options: TaskManagerOptions;
+  readonly #tasks = new Map<TaskName, StreamTask>();
+  readonly #positions = new Map<TaskName, readonly InputPosition[]>();
+  readonly #routes = new Map<string, InputRoute>();
+  /** Tasks in RUNNING, in the order in which they take turns. */
+  #running: StreamTask[] = [];
+  #createdCount = 0;
+  #closedCount = 0;
+  #processedByClosed = 0;
+  #droppedByClosed = 0;
+
+  constructor(options: TaskManagerOptions) {
+    this.#options = options;
+  }
+
+  get tasks(): ReadonlyMap<TaskName, StreamTask> {
+    return this.#tasks;
+  }
+
+  get running(): readonly StreamTask[] {
+    return this.#running;
+  }
+
+  get areAllRunning(): boolean {
+    return this.#running.length === this.#tasks.size;
+  }
+
+  get createdCount(): number {
+    return this.#createdCount;
+  }
+
+  get closedCount(): number {
+    return this.#closedCount;
+  }
+
+  get processedCount(): number {
+    let sum = this.#processedByClosed;
+    for (const task of this.#tasks.values()) sum += task.processedCount;
+    return sum;
+  }
+
+  get droppedCount(): number {
+    let sum = this.#droppedByClosed;
+    for (const task of this.#tasks.values()) sum += task.droppedCount;
+    return sum;
+  }
+
+  /**
+   * Takes over an assignment: closes what is gone (committed before, or lost), keeps what stays as it
+   * runs, creates the rest and begins to restore it.
+   */
+  async assign(
+    assigned: ReadonlyMap<TaskName, { id: TaskId; inputs: readonly TopicPartition[] }>,
+  ): Promise<void> {
+    for (const task of [...this.#tasks.values()]) {
+      if (!assigned.has(task.name)) this.close(task);
+    }
+    const created: StreamTask[] = [];
+    for (const [name, { id, inputs }] of assigned) {
+      if (!this.#tasks.has(name)) created.push(this.#create(id, inputs));
+    }
+    await this.#open(created);
+  }
+
+  /** Drops the task's state in memory and begins it anew from what is committed. */
+  async revive(name: TaskName): Promise<void> {
+    const task = this.#tasks.get(name);
+    if (task === undefined) return;
+    this.close(task);
+    await this.#open([this.#create(task.id, task.inputs)]);
+  }
+
+  close(task: StreamTask): void {
+    this.#options.restorer.cancel(task.name);
+    this.#options.fetcher.unassign(task.inputs);
+    for (const { topic, partition } of task.inputs) {
+      this.#routes.delete(topicPartitionKey(topic, partition));
+    }
+    this.#running = this.#running.filter((other) => other !== task);
+    this.#tasks.delete(task.name);
+    this.#positions.delete(task.name);
+    this.#processedByClosed += task.processedCount;
+    this.#droppedByClosed += task.droppedCount;
+    this.#closedCount++;
+    task.close();
+  }
+
+  closeAll(): void {
+    for (const task of [...this.#tasks.values()]) this.close(task);
+  }
+
+  /** Hands fetched batches to their queues; what belongs to no task any more is dropped. */
+  route(fetched: readonly FetchedPartition[]): void {
+    for (const part of fetched) {
+      const route = this.#routes.get(topicPartitionKey(part.topic, part.partition));
+      if (route === undefined) continue;
+      if (part.error !== null) {
+        this.#failedFetch(route, part, part.error);
+        continue;
+      }
+      const end = this.#options.readsCommitted ? part.lastStableOffset : part.highWatermark;
+      route.task.push(route.queue, part, end);
+      this.#balance(route);
+    }
+  }
+
+  /** Lets the partitions of a task be fetched again once their queues have room. */
+  balance(task: StreamTask): void {
+    for (const { topic, partition } of task.queues) {
+      const route = this.#routes.get(topicPartitionKey(topic, partition));
+      if (route?.isPaused === true) this.#balance(route);
+    }
+  }
+
+  /** The restorer has restored all stores of the task: start it. */
+  restored(name: TaskName, ends: ReadonlyMap<string, bigint>): void {
+    const task = this.#tasks.get(name);
+    if (task === undefined) return;
+    for (const [store, end] of ends) task.stores.restoredTo(store, end);
+    this.#start(task).catch((error: unknown) => {
+      this.#options.onFailure(error as Error, name);
+    });
+  }
+
+  #create(id: TaskId, inputs: readonly TopicPartition[]): StreamTask {
+    const task = this.#options.createTask(id, inputs);
+    this.#tasks.set(taskName(id), task);
+    this.#createdCount++;
+    return task;
+  }
+
+  async #open(created: readonly StreamTask[]): Promise<void> {
+    if (created.length === 0) return;
+    const positions = await this.#options.findPositions(created.flatMap((task) => task.inputs));
+    const byKey = new Map(positions.map((p) => [topicPartitionKey(p.topic, p.partition), p]));
+    for (const task of created) {
+      // Closed while the offsets were asked for.
+      if (this.#tasks.get(task.name) !== task) continue;
+      this.#positions.set(
+        task.name,
+        task.inputs.map(
+          ({ topic, partition }) => byKey.get(topicPartitionKey(topic, partition)) as InputPosition,
+        ),
+      );
+      task.initialize();
+      this.#restore(task, byKey);
+    }
+  }
+
+  #restore(task: StreamTask, positions: ReadonlyMap<string, InputPosition>): void {
+    const targets: RestoreTarget[] = [];
+    const partition = task.id.partition;
+    for (const { store, changelog } of task.stores.entries) {
+      if (changelog === null) continue;
+      const key = topicPartitionKey(changelog.name, partition);
+      // A source topic is restored as far as it is committed; the rest is processed.
+      const limit = changelog.isSourceTopic ? (positions.get(key)?.committed ?? 0n) : null;
+      targets.push({ taskId: task.name, store, topic: changelog.name, partition, limit });
+    }
+    this.#options.restorer.start(task.name, targets).catch((error: unknown) => {
+      this.#options.onFailure(error as Error, task.name);
+    });
+  }
+
+  async #start(task: StreamTask): Promise<void> {
+    const { fetcher } = this.#options;
+    const positions = this.#positions.get(task.name) ?? [];
+    if (positions.length > 1) await task.start(positions, await this.#ends(positions));
+    else await task.start(positions, new Map());
+    if (this.#tasks.get(task.name) !== task || task.state !== 'RUNNING') return;
+    for (const queue of task.queues) {
+      this.#routes.set(topicPartitionKey(queue.topic, queue.partition), {
+        task,
+        queue,
+        isPaused: false,
+      });
+    }
+    this.#running.push(task);
+    this.#options.flow.share(this.#routes.size);
+    fetcher.assign(positions);
+    this.#options.onRunning();
+  }
+
+  /** With several inputs, an empty one must be known as empty before the others may go on. */
+  #ends(positions: readonly InputPosition[]): Promise<ReadonlyMap<string, bigint>> {
+    const isolation = this.#options.readsCommitted ? 'read_committed' : 'read_uncommitted';
+    return this.#options.fetcher.endOffsets(positions, isolation);
+  }
+
+  #balance(route: InputRoute): void {
+    const isFull = this.#options.flow.isFull(route.queue);
+    if (isFull === route.isPaused) return;
+    route.isPaused = isFull;
+    const { topic, partition } = route.queue;
+    if (isFull) this.#options.fetcher.pause(topic, partition);
+    else this.#options.fetcher.resume(topic, partition);
+  }
+
+  #failedFetch(route: InputRoute, part: FetchedPartition, error: Error): void {
+    if (error instanceof OffsetOutOfRangeError) {
+      this.#reset(route, part).catch((failure: unknown) => {
+        this.#options.onFailure(failure as Error, route.task.name);
+      });
+      return;
+    }
+    this.#options.onFailure(error, null);
+  }
+
+  /** What lies between was deleted before it was read: loud, because those records are lost to the application. */
+  async #reset(route: InputRoute, part: FetchedPartition): Promise<void> {
+    const { topic, partition } = part;
+    const offset = await this.#options.resetPosition(part);
+    if (this.#routes.get(topicPartitionKey(topic, partition)) !== route) return;
+    const from = route.queue.committableOffset;
+    this.#options.logger.warn(
+      { topic, partition, from: from.toString(), to: offset.toString() },
+      'the position is out of range; going on where the reset policy says',
+    );
+    route.task.seek(route.queue, offset);
+    this.#options.fetcher.assign([{ topic, partition, offset }]);
+  }
+}

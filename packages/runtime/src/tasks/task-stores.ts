@@ -1,0 +1,77 @@
+import type { PartitionBuffer, ProducerPort } from '../client/ports.ts';
+import type { StateStore } from '../state/store.ts';
+import type { Changelog } from '../topology/built-topology.ts';
+import type { TaskContext } from './task-context.ts';
+
+/** One store of a task with its changelog partition. */
+export interface TaskStore {
+  readonly store: StateStore;
+  /** null: the store is not logged. */
+  readonly changelog: Changelog | null;
+}
+
+/**
+ * The stores of one task: opened with their changelog appenders, restored, and committed together
+ * with the changelog offset that covers what was written.
+ */
+export class TaskStores {
+  readonly entries: readonly TaskStore[];
+  readonly #partition: number;
+  readonly #buffers = new Map<string, PartitionBuffer>();
+  /** By store: the changelog position up to which it was restored. */
+  readonly #restoredEnds = new Map<string, bigint>();
+
+  constructor(
+    stores: ReadonlyMap<string, StateStore>,
+    changelogs: readonly Changelog[],
+    partition: number,
+  ) {
+    this.#partition = partition;
+    this.entries = [...stores.values()].map((store) => ({
+      store,
+      changelog: changelogs.find((changelog) => changelog.storeName === store.name) ?? null,
+    }));
+  }
+
+  /** A source topic that serves as changelog is never written. */
+  open(context: TaskContext, producer: ProducerPort): void {
+    for (const { store, changelog } of this.entries) {
+      if (changelog === null || changelog.isSourceTopic) {
+        store.open(context, null);
+        continue;
+      }
+      const buffer = producer.partition(changelog.name, this.#partition);
+      this.#buffers.set(store.name, buffer);
+      store.open(context, buffer);
+    }
+  }
+
+  restoredTo(storeName: string, position: bigint): void {
+    this.#restoredEnds.set(storeName, position);
+  }
+
+  /** `sourceOffset` says what is committed of a source topic that serves as changelog. */
+  commit(sourceOffset: (topic: string) => bigint | null): void {
+    for (const { store, changelog } of this.entries) {
+      if (changelog === null) {
+        store.commit(null);
+      } else if (changelog.isSourceTopic) {
+        store.commit(sourceOffset(changelog.name));
+      } else {
+        store.commit(this.#changelogOffset(store.name));
+      }
+    }
+  }
+
+  /** A producer may have written to the partition before this task had it: the higher one counts. */
+  #changelogOffset(storeName: string): bigint | null {
+    const acked = this.#buffers.get(storeName)?.ackedEndOffset ?? null;
+    const restored = this.#restoredEnds.get(storeName) ?? null;
+    if (acked === null || restored === null) return acked ?? restored;
+    return acked > restored ? acked : restored;
+  }
+
+  close(): void {
+    for (const { store } of this.entries) if (store.isOpen) store.close();
+  }
+}
