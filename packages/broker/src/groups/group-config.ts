@@ -13,8 +13,6 @@ export interface GroupConfig {
   readonly offsetsRetentionMs: number;
   /** `offsets.retention.check.interval.ms`. */
   readonly offsetsRetentionCheckIntervalMs: number;
-  /** `offsets.topic.num.partitions`. */
-  readonly offsetsPartitions: number;
   /** `offsets.load.buffer.size`. */
   readonly offsetsLoadBufferBytes: number;
 }
@@ -27,6 +25,5 @@ export const defaultGroupConfig: GroupConfig = {
   offsetMetadataMaxBytes: 4_096,
   offsetsRetentionMs: 10_080 * 60_000,
   offsetsRetentionCheckIntervalMs: 600_000,
-  offsetsPartitions: 50,
   offsetsLoadBufferBytes: 5_242_880,
 };

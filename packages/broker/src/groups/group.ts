@@ -78,7 +78,6 @@ export class Group {
 
   /** After a restart: what the group's newest record says, once its members are added. */
   restore(stored: StoredGroup): void {
-    this.#previousState = 'Empty';
     this.#state = this.#members.size === 0 ? 'Empty' : 'Stable';
     this.protocolType = stored.protocolType;
     this.protocolName = stored.protocolName;

@@ -225,9 +225,7 @@ function commitError(group: Group, request: CommitRequest): ErrorCode {
   const errorCode = generationError(group, memberId, groupInstanceId, generationId);
   if (errorCode !== errorCodes.NONE) return errorCode;
   // The generation is right, but the member does not know yet what it has been assigned.
-  return group.state === 'CompletingRebalance'
-    ? errorCodes.REBALANCE_IN_PROGRESS
-    : errorCodes.NONE;
+  return group.state === 'CompletingRebalance' ? errorCodes.REBALANCE_IN_PROGRESS : errorCodes.NONE;
 }
 
 /** The same code for every partition of a request. */
