@@ -1,7 +1,7 @@
 import { InvalidLengthError, InvalidValueError, ProtocolError } from '../bytes/protocol-error.ts';
 import type { Reader } from '../bytes/reader.ts';
 import type { Codec } from './codec.ts';
-import { defaultOf, defaultTest, isSharedDefault } from './defaults.ts';
+import { defaultMaker, defaultTest, structMaker } from './defaults.ts';
 import type { Field, Fields, FieldType } from './field.ts';
 import { atField } from './field-error.ts';
 import { readBytesLength, writeBytesLength } from './lengths.ts';
@@ -20,37 +20,33 @@ export function compileStruct(fields: Fields, version: number, flexible: boolean
   const defaults: unknown[] = [];
   const unsupported: { name: string; isDefault: (value: unknown) => boolean }[] = [];
   const taggedFields: [string, Field<unknown>, Codec][] = [];
-  // Cloning one template gives all decoded structs the same shape, absent fields included.
-  const template: Record<string, unknown> = {};
-  const fresh: (readonly [string, Field<unknown>])[] = [];
 
   for (const [name, field] of Object.entries(fields)) {
-    template[name] = isSharedDefault(field) ? defaultOf(field) : null;
-    const isPresent = includesVersion(field.versions, version);
-    if (!isPresent) {
+    if (!includesVersion(field.versions, version)) {
       if (!field.ignorable) unsupported.push({ name, isDefault: defaultTest(field) });
     } else if (field.tag !== null) {
       taggedFields.push([name, field, compileField(field, version, flexible)]);
     } else {
       names.push(name);
       codecs.push(compileField(field, version, flexible));
-      defaults.push(defaultOf(field));
-      continue;
+      defaults.push(defaultMaker(field)());
     }
-    if (!isSharedDefault(field)) fresh.push([name, field]);
   }
   if (!flexible && taggedFields.length > 0) {
     throw new TypeError(`version ${version} is not flexible, but has tagged fields`);
   }
   const tagged = flexible ? compileTaggedFields(taggedFields) : null;
   const count = names.length;
+  const makeStruct = structMaker(
+    fields,
+    (field) => field.tag !== null || !includesVersion(field.versions, version),
+  );
 
   return {
     minBytes: codecs.reduce((sum, codec) => sum + codec.minBytes, tagged === null ? 0 : 1),
     fixedBytes: null,
     read(reader) {
-      const result = { ...template };
-      for (const [name, field] of fresh) result[name] = defaultOf(field);
+      const result = makeStruct();
       let index = 0;
       try {
         for (; index < count; index++) {

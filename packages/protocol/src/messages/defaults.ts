@@ -1,29 +1,53 @@
 import type { Field, Fields } from './field.ts';
 import { zeroOf } from './scalar-codecs.ts';
 
-/** The value of a field that a message does not carry. Arrays and structs are new each time. */
-export function defaultOf(field: Field<unknown>): unknown {
-  if (field.defaultValue !== undefined) return field.defaultValue;
+/** A clone of `template` for each call, with arrays and structs of its own. */
+export type StructMaker = () => Record<string, unknown>;
+
+/** What makes the value of a field that a message does not carry. */
+export function defaultMaker(field: Field<unknown>): () => unknown {
+  if (field.defaultValue !== undefined) return () => field.defaultValue;
   switch (field.type.kind) {
     case 'array':
-      return [];
+      return () => [];
     case 'struct':
-      return defaultStruct(field.type.fields);
-    default:
-      return zeroOf(field.type.kind);
+      return structMaker(field.type.fields, () => true);
+    default: {
+      const zero = zeroOf(field.type.kind);
+      return () => zero;
+    }
   }
 }
 
-function defaultStruct(fields: Fields): Record<string, unknown> {
-  const result: Record<string, unknown> = {};
-  for (const [name, field] of Object.entries(fields)) result[name] = defaultOf(field);
-  return result;
+/**
+ * What makes structs with all fields at their defaults. Cloning one template gives all of them the
+ * same shape. Arrays and structs are null where `needsDefault` says that a value is going to come.
+ */
+export function structMaker(
+  fields: Fields,
+  needsDefault: (field: Field<unknown>) => boolean,
+): StructMaker {
+  const template: Record<string, unknown> = {};
+  const names: string[] = [];
+  const makers: (() => unknown)[] = [];
+  for (const [name, field] of Object.entries(fields)) {
+    const isShared = field.defaultValue !== undefined || isScalar(field);
+    template[name] = isShared ? defaultMaker(field)() : null;
+    if (isShared || !needsDefault(field)) continue;
+    names.push(name);
+    makers.push(defaultMaker(field));
+  }
+  return () => {
+    const struct = { ...template };
+    for (let index = 0; index < names.length; index++) {
+      struct[names[index] as string] = (makers[index] as () => unknown)();
+    }
+    return struct;
+  };
 }
 
-/** Whether a default can be shared between messages: it cannot be changed in place. */
-export function isSharedDefault(field: Field<unknown>): boolean {
-  const { kind } = field.type;
-  return field.defaultValue !== undefined || (kind !== 'array' && kind !== 'struct');
+function isScalar(field: Field<unknown>): boolean {
+  return field.type.kind !== 'array' && field.type.kind !== 'struct';
 }
 
 /** A test for "says nothing": absent, or equal to the default. Such a tagged field is not written. */

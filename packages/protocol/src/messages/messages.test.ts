@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { defaultOf } from './defaults.ts';
+import { defaultMaker } from './defaults.ts';
 import type { Fields, FieldType } from './field.ts';
 import { readMessageFixtures, schemas } from './testing-support/fixtures.ts';
 import { decodeMessage, encodeMessage } from './message.ts';
@@ -11,7 +11,7 @@ function complete(fields: Fields, value: Readonly<Record<string, unknown>>): unk
   return Object.fromEntries(
     Object.entries(fields).map(([name, field]) => [
       name,
-      name in value ? completeValue(field.type, value[name]) : defaultOf(field),
+      name in value ? completeValue(field.type, value[name]) : defaultMaker(field)(),
     ]),
   );
 }
