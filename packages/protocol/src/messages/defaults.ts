@@ -2,7 +2,7 @@ import type { Field, Fields } from './field.ts';
 import { zeroOf } from './scalar-codecs.ts';
 
 /** A clone of `template` for each call, with arrays and structs of its own. */
-export type StructMaker = () => Record<string, unknown>;
+type StructMaker = () => Record<string, unknown>;
 
 /** What makes the value of a field that a message does not carry. */
 export function defaultMaker(field: Field<unknown>): () => unknown {

@@ -2,7 +2,7 @@ import { parseVersions } from './version-range.ts';
 import type { VersionRange, Versions } from './version-range.ts';
 
 /** Wire types of a single value and what they are in TypeScript. */
-export interface ScalarTypes {
+interface ScalarTypes {
   int8: number;
   int16: number;
   int32: number;
