@@ -1,0 +1,159 @@
+import { describe, expect, it } from 'vitest';
+import { ConfigError } from '../errors.ts';
+import type { StreamsConfigInput } from './config-input.ts';
+import { loadConfig } from './load-config.ts';
+
+const base = { 'application.id': 'app', 'bootstrap.servers': 'localhost:9092' } as const;
+
+function problemsOf(config: object, more: object = {}): string {
+  try {
+    loadConfig({ config: config as StreamsConfigInput, ...more });
+  } catch (error) {
+    expect(error).toBeInstanceOf(ConfigError);
+    return (error as Error).message;
+  }
+  throw new Error('expected a ConfigError');
+}
+
+describe('loadConfig', () => {
+  it("gives Kafka Streams' defaults", () => {
+    const config = loadConfig({ config: base });
+    expect(config.get('commit.interval.ms')).toBe(30_000);
+    expect(config.get('delete.interval.ms')).toBe(30_000);
+    expect(config.get('buffered.records.per.partition')).toBe(1_000);
+    expect(config.get('bootstrap.servers')).toEqual(['localhost:9092']);
+    expect(config.producer['linger.ms']).toBe(100);
+    expect(config.mainConsumer['auto.offset.reset']).toBe('earliest');
+  });
+
+  it('takes durations and numbers as text', () => {
+    const config = loadConfig({
+      config: {
+        ...base,
+        'commit.interval.ms': '5m',
+        'num.stream.threads': '2',
+        'max.task.idle.ms': -1,
+      },
+    });
+    expect(config.get('commit.interval.ms')).toBe(300_000);
+    expect(config.get('num.stream.threads')).toBe(2);
+    expect(config.get('max.task.idle.ms')).toBe(-1);
+  });
+
+  it('lets the environment count for more than code, and code for more than the file', () => {
+    const config = loadConfig({
+      config: { ...base, 'commit.interval.ms': 2_000, 'num.stream.threads': 2 },
+      file: JSON.stringify({
+        'commit.interval.ms': 1_000,
+        'task.timeout.ms': '1m',
+        'client.id': 'c',
+      }),
+      environment: { MILLRACE_NUM_STREAM_THREADS: '3', MILLRACE_CLIENT_ID: 'd' },
+    });
+    expect(config.get('commit.interval.ms')).toBe(2_000);
+    expect(config.get('task.timeout.ms')).toBe(60_000);
+    expect(config.get('num.stream.threads')).toBe(3);
+    expect(config.get('client.id')).toBe('d');
+  });
+
+  it('lets the more exact prefix count for more', () => {
+    const config = loadConfig({
+      config: {
+        ...base,
+        'fetch.max.bytes': 1,
+        'consumer.fetch.max.bytes': 2,
+        'main.consumer.fetch.max.bytes': 3,
+        'producer.linger.ms': 5,
+        'topic.segment.bytes': 1024,
+      },
+    });
+    expect(config.mainConsumer['fetch.max.bytes']).toBe(3);
+    expect(config.restoreConsumer['fetch.max.bytes']).toBe(2);
+    expect(config.producer['linger.ms']).toBe(5);
+    expect([...config.topicDefaults]).toEqual([['segment.bytes', '1024']]);
+  });
+
+  it('keeps handlers and serdes as they are', () => {
+    const handler = (): 'continue' => 'continue';
+    const config = loadConfig({
+      config: { ...base, 'deserialization.exception.handler': handler },
+    });
+    expect(config.get('deserialization.exception.handler')).toBe(handler);
+  });
+
+  it('lists everything that is wrong in one error, with ranges and the nearest name', () => {
+    const message = problemsOf(
+      {
+        'bootstrap.servers': 'localhost:9092',
+        'comit.interval.ms': 5,
+        'num.stream.threads': 0,
+        'buffered.records.per.partition': -5,
+        'commit.interval.ms': 'soon',
+        'processing.guarantee': 'exactly_once_v2',
+        'heartbeat.interval.ms': 50_000,
+      },
+      { file: '{"max.task.idle.ms": -2, "nonsense.xyz.qqq": 1}' },
+    );
+    expect(message).toMatch(/^9 things are wrong/);
+    expect(message).toContain('application.id is required');
+    expect(message).toContain('comit.interval.ms is not known; did you mean commit.interval.ms?');
+    expect(message).toContain('num.stream.threads must be ≥ 1, not 0');
+    expect(message).toContain('buffered.records.per.partition must be ≥ 1, not -5');
+    expect(message).toContain(
+      "commit.interval.ms must be milliseconds, or a duration such as '30s' (≥ 0), not 'soon'",
+    );
+    expect(message).toContain(
+      "processing.guarantee must be one of at_least_once, not 'exactly_once_v2'",
+    );
+    expect(message).toContain('max.task.idle.ms must be ≥ -1, not -2');
+    expect(message).toContain(
+      'heartbeat.interval.ms must be below session.timeout.ms (45000), not 50000',
+    );
+  });
+
+  it('names a file that is no JSON', () => {
+    expect(problemsOf(base, { file: '{' })).toContain('configuration file is no JSON');
+    expect(problemsOf(base, { file: '[]' })).toContain('must be one JSON object');
+  });
+
+  it.each([
+    ['bad id', { 'application.id': 'a b' }],
+    ['wrong type', { 'client.id': 5 }],
+    ['too large', { 'num.stream.threads': 3_000_000_000 }],
+    ['fraction', { 'commit.interval.ms': 1.5 }],
+    ['not a list', { 'rack.aware.assignment.tags': [1] }],
+    ['fixed', { 'consumer.enable.auto.commit': true }],
+    ['handler', { 'deserialization.exception.handler': 'ignore' }],
+    ['NaN', { 'commit.interval.ms': Number.NaN }],
+  ])('refuses a wrong value: %s', (_, wrong) => {
+    expect(problemsOf({ ...base, ...wrong })).toContain('One thing is wrong');
+  });
+
+  it('takes repartition.purge.interval.ms as another name for delete.interval.ms', () => {
+    const alias = loadConfig({ config: { ...base, 'repartition.purge.interval.ms': 7 } });
+    expect(alias.get('delete.interval.ms')).toBe(7);
+    const both = loadConfig({
+      config: { ...base, 'repartition.purge.interval.ms': 7, 'delete.interval.ms': 7 },
+    });
+    expect(both.get('delete.interval.ms')).toBe(7);
+    const message = problemsOf({
+      ...base,
+      'repartition.purge.interval.ms': 7,
+      'delete.interval.ms': 8,
+    });
+    expect(message).toContain('delete.interval.ms is 8, but repartition.purge.interval.ms is 7');
+  });
+
+  it('names the keys that are set although they have no effect', () => {
+    const config = loadConfig({ config: { ...base, 'poll.ms': 5, 'commit.interval.ms': 5 } });
+    expect(config.withoutEffect).toEqual(['poll.ms']);
+  });
+
+  it('needs no bootstrap.servers where the brokers are known otherwise', () => {
+    const config = loadConfig({
+      config: { 'application.id': 'app' },
+      notRequired: ['bootstrap.servers'],
+    });
+    expect(config.get('bootstrap.servers')).toEqual([]);
+  });
+});
