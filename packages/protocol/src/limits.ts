@@ -31,6 +31,9 @@ export const SNAPPY_BLOCK_BYTES = 32 * 1024;
 /** Bytes out per byte in: no snappy element expands further (a 3-byte copy yields 64 bytes). */
 export const SNAPPY_MAX_EXPANSION = 22;
 
+/** Bytes of input per block in lz4 frames, as Kafka's Java clients have it. */
+export const LZ4_BLOCK_BYTES = 64 * 1024;
+
 /** Bytes out per byte in: no lz4 sequence expands further. */
 export const LZ4_MAX_EXPANSION = 255;
 
