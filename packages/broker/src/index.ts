@@ -1,1 +1,11 @@
-export {};
+export { type BrokerConfigInput } from './config.ts';
+export type { EmbeddedBroker } from './embedded-broker.ts';
+export {
+  BrokerCrashedError,
+  BrokerError,
+  BrokerInvariantError,
+  BrokerStartError,
+  ConfigError,
+} from './errors.ts';
+export { adminRequest, AdminRequestError } from './server/admin-client.ts';
+export { startBroker, type StartBrokerOptions } from './start-broker.ts';

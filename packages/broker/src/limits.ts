@@ -47,3 +47,9 @@ export const PARKED_FETCHES = 100_000;
 
 /** Partitions in one page of DescribeTopicPartitions, Kafka's max.request.partition.size.limit. */
 export const DESCRIBED_PARTITIONS = 2000;
+
+/** The longest answer that is read from an admin socket. */
+export const ADMIN_ANSWER_BYTES = 64 * 1024 * 1024;
+
+/** Wait for an admin socket's answer. */
+export const ADMIN_ANSWER_MS = 30_000;

@@ -1,1 +1,2 @@
-export {};
+export { run } from './program.ts';
+export type { Terminal } from './terminal.ts';

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from '@millrace/compaction';
 import { PARKED_FETCHES } from '../limits.ts';
-import type { Partition } from '../topics/partition.ts';
+import type { Partition } from '../topics/topic.ts';
 
 /** A fetch that waits for more bytes. */
 export interface ParkedFetch {
@@ -10,7 +10,7 @@ export interface ParkedFetch {
    * Something happened to one of the partitions. True if the fetch is answered now; asked at most once
    * per turn of the loop, however many appends there were.
    */
-  tryComplete(appendedBytes: number): boolean;
+  tryComplete(): boolean;
   /** Time is up, a partition is gone or the broker stops: answer with what there is. */
   complete(): void;
 }
@@ -18,7 +18,6 @@ export interface ParkedFetch {
 interface Entry {
   readonly fetch: ParkedFetch;
   timer: Timer | null;
-  appendedBytes: number;
   isDirty: boolean;
   isDone: boolean;
 }
@@ -45,7 +44,7 @@ export class FetchPurgatory {
 
   /** Takes the fetch in; the result takes it out again without an answer. */
   park(fetch: ParkedFetch): () => void {
-    const entry: Entry = { fetch, timer: null, appendedBytes: 0, isDirty: false, isDone: false };
+    const entry: Entry = { fetch, timer: null, isDirty: false, isDone: false };
     if (this.#isClosed || this.#entries.size >= PARKED_FETCHES) {
       entry.isDone = true;
       fetch.complete();
@@ -68,12 +67,11 @@ export class FetchPurgatory {
     };
   }
 
-  /** Bytes were appended to the partition, or its high watermark or last stable offset moved. */
-  wake(partition: Partition, appendedBytes: number): void {
+  /** Something was appended to the partition, or what may be read of it has moved. */
+  wake(partition: Partition): void {
     const waiting = this.#byPartition.get(partition);
     if (waiting === undefined) return;
     for (const entry of waiting) {
-      entry.appendedBytes += appendedBytes;
       if (entry.isDirty) continue;
       entry.isDirty = true;
       if (this.#dirty.length === 0) {
@@ -102,9 +100,7 @@ export class FetchPurgatory {
     for (const entry of dirty) {
       entry.isDirty = false;
       if (entry.isDone) continue;
-      const appendedBytes = entry.appendedBytes;
-      entry.appendedBytes = 0;
-      if (entry.fetch.tryComplete(appendedBytes)) this.#remove(entry);
+      if (entry.fetch.tryComplete()) this.#remove(entry);
     }
   }
 

@@ -8,7 +8,7 @@ import {
 import type { Logger } from 'pino';
 import { storageErrorCode } from '../storage-errors.ts';
 import { leaderEpochError } from '../topics/leader-epoch.ts';
-import type { Partition } from '../topics/partition.ts';
+import type { Partition } from '../topics/topic.ts';
 import type { Handler, HandlerResult, RequestContext } from './handler.ts';
 
 type PartitionRequest = FetchRequest['topics'][number]['partitions'][number];
@@ -66,36 +66,47 @@ function park(
   first: Attempt,
 ): Promise<Encodable<FetchResponse>> {
   return new Promise((resolve, reject) => {
-    let missingBytes = request.minBytes - first.bytes;
-    const finish = (attempt: () => Attempt): void => {
-      takeBackCloseListener();
+    let attempt = first;
+    let sizeBytes = sizeOf(first.partitions);
+    let takeBackCloseListener = (): void => undefined;
+    /** True if the fetch is done with, one way or the other. */
+    const look = (isLast: boolean): boolean => {
       try {
-        resolve(attempt().response);
+        attempt = readAll(request, context);
       } catch (error) {
+        takeBackCloseListener();
         reject(error as Error);
+        return true;
       }
+      if (!isLast && attempt.bytes < request.minBytes && !attempt.hasError) {
+        sizeBytes = sizeOf(first.partitions);
+        return false;
+      }
+      takeBackCloseListener();
+      resolve(attempt.response);
+      return true;
+    };
+    // Reading again after every append would cost a client with a large minimum all that it saves. What
+    // does not grow the log (a last stable offset that moves, a deletion) can be told by a look only.
+    const mayBeEnough = (): boolean => {
+      if (request.minBytes <= 1) return true;
+      const grownBytes = sizeOf(first.partitions) - sizeBytes;
+      return grownBytes <= 0 || attempt.bytes + grownBytes >= request.minBytes;
     };
     const release = context.broker.purgatory.park({
       partitions: first.partitions,
       maxWaitMs: request.maxWaitMs,
-      tryComplete(appendedBytes) {
-        missingBytes -= appendedBytes;
-        // Zero bytes: the last stable offset or the log start moved, and only a look can tell.
-        if (missingBytes > 0 && appendedBytes > 0) return false;
-        const attempt = readAll(request, context);
-        if (attempt.bytes < request.minBytes && !attempt.hasError) {
-          missingBytes = request.minBytes - attempt.bytes;
-          return false;
-        }
-        finish(() => attempt);
-        return true;
-      },
-      complete() {
-        finish(() => readAll(request, context));
+      tryComplete: () => mayBeEnough() && look(false),
+      complete: () => {
+        look(true);
       },
     });
-    const takeBackCloseListener = context.connection.onClose(release);
+    takeBackCloseListener = context.connection.onClose(release);
   });
+}
+
+function sizeOf(partitions: readonly Partition[]): number {
+  return partitions.reduce((sum, { log }) => sum + log.sizeInBytes, 0);
 }
 
 function readAll(request: FetchRequest, context: RequestContext): Attempt {

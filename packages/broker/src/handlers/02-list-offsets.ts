@@ -7,7 +7,7 @@ import {
 } from '@millrace/protocol';
 import { storageErrorCode } from '../storage-errors.ts';
 import { leaderEpochError } from '../topics/leader-epoch.ts';
-import type { Partition } from '../topics/partition.ts';
+import type { Partition } from '../topics/topic.ts';
 import type { Handler, HandlerResult, RequestContext } from './handler.ts';
 
 type PartitionRequest = ListOffsetsRequest['topics'][number]['partitions'][number];

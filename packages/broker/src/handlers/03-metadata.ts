@@ -4,6 +4,7 @@ import {
   type Encodable,
   type MetadataRequest,
   type MetadataResponse,
+  ZERO_UUID,
 } from '@millrace/protocol';
 import {
   CLUSTER_OPERATIONS,
@@ -14,7 +15,6 @@ import type { BrokerServices } from '../services.ts';
 import { isInternalTopic, type Topic } from '../topics/topic.ts';
 import { TopicError } from '../topics/topic-error.ts';
 import { topicNameProblem } from '../topics/topic-names.ts';
-import { ZERO_UUID } from '../topics/topic-ids.ts';
 import type { Handler, HandlerResult, RequestContext } from './handler.ts';
 
 type TopicResponse = Encodable<MetadataResponse['topics'][number]>;

@@ -4,6 +4,7 @@ import {
   type CreateTopicsRequest,
   type CreateTopicsResponse,
   type Encodable,
+  ZERO_UUID,
 } from '@millrace/protocol';
 import type { BrokerServices } from '../services.ts';
 import type { NewTopic } from '../topics/registry.ts';
@@ -13,7 +14,6 @@ import {
   describeTopicConfig,
 } from '../topics/topic-config.ts';
 import { TopicError } from '../topics/topic-error.ts';
-import { ZERO_UUID } from '../topics/topic-ids.ts';
 import { checkAssignment } from './replica-assignment.ts';
 import type { Handler, HandlerResult, RequestContext } from './handler.ts';
 

@@ -4,10 +4,10 @@ import {
   type DeleteTopicsRequest,
   type DeleteTopicsResponse,
   type Encodable,
+  ZERO_UUID,
 } from '@millrace/protocol';
 import type { Topic } from '../topics/topic.ts';
 import { TopicError } from '../topics/topic-error.ts';
-import { ZERO_UUID } from '../topics/topic-ids.ts';
 import type { Handler, HandlerResult, RequestContext } from './handler.ts';
 
 type TopicResponse = Encodable<DeleteTopicsResponse['responses'][number]>;

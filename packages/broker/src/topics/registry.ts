@@ -1,8 +1,7 @@
 import { parseLogConfig, type Log, type LogConfig, type LogDir } from '@millrace/compaction';
 import type { Logger } from 'pino';
 import { PARTITIONS_PER_TOPIC } from '../limits.ts';
-import { Partition } from './partition.ts';
-import { isInternalTopic, Topic } from './topic.ts';
+import { isInternalTopic, Partition, Topic } from './topic.ts';
 import { TopicError } from './topic-error.ts';
 import { collisionKey, topicNameProblem } from './topic-names.ts';
 import type { StoredTopic, TopicsFile } from './topics-file.ts';

@@ -1,5 +1,4 @@
-import type { LogConfig } from '@millrace/compaction';
-import { Partition } from './partition.ts';
+import type { Log, LogConfig } from '@millrace/compaction';
 
 /** A topic: its stable id, its partitions, and what was configured for it. Changed by the registry only. */
 export class Topic {
@@ -24,6 +23,19 @@ export class Topic {
     this.isInternal = isInternalTopic(name);
     this.configs = configs;
     this.logConfig = logConfig;
+  }
+}
+
+/** One partition of a topic and its log. */
+export class Partition {
+  readonly topic: Topic;
+  readonly index: number;
+  readonly log: Log;
+
+  constructor(topic: Topic, index: number, log: Log) {
+    this.topic = topic;
+    this.index = index;
+    this.log = log;
   }
 }
 

@@ -1,0 +1,53 @@
+/** The broker's own thread; started by `startBroker`, speaks `worker-messages.ts` with it. */
+import { parentPort, workerData } from 'node:worker_threads';
+import { nodeDisk, systemClock, systemRandom } from '@millrace/compaction';
+import { pino } from 'pino';
+import { Broker } from './broker.ts';
+import { parseBrokerConfig } from './config.ts';
+import { BrokerInvariantError } from './errors.ts';
+import {
+  toErrorMessage,
+  type FromWorker,
+  type ToWorker,
+  type WorkerData,
+} from './worker-messages.ts';
+
+const port = parentPort;
+if (port === null) throw new BrokerInvariantError('broker-worker is not a program of its own');
+const { dataDir, host, port: listenPort, config, logLevel } = workerData as WorkerData;
+
+function send(message: FromWorker): void {
+  port?.postMessage(message);
+}
+
+const logger = pino(
+  { level: logLevel, base: null },
+  {
+    write(line: string) {
+      send({ type: 'log', line });
+    },
+  },
+);
+
+try {
+  const broker = await Broker.start({
+    dataDir,
+    host,
+    port: listenPort,
+    config: parseBrokerConfig(config),
+    clock: systemClock,
+    disk: nodeDisk,
+    random: systemRandom,
+    logger,
+  });
+  port.on('message', (_message: ToWorker) => {
+    // The outcome is told through `stopped`, however the stop came about.
+    broker.close().catch(() => undefined);
+  });
+  send({ type: 'ready', port: broker.port, clusterId: broker.clusterId });
+  await broker.stopped;
+  send({ type: 'stopped', error: null });
+} catch (error) {
+  send({ type: 'failed', error: toErrorMessage(error) });
+}
+port.close();

@@ -1,0 +1,253 @@
+import { LogDir, LogStoreError, type Clock, type Disk, type Random } from '@millrace/compaction';
+import { randomUuid } from '@millrace/protocol';
+import type { Logger } from 'pino';
+import { adminCommands } from './admin-commands.ts';
+import { BackgroundTasks } from './background-tasks.ts';
+import type { ParsedBrokerConfig } from './config.ts';
+import { createGroups } from './create-groups.ts';
+import { BrokerError, BrokerStartError } from './errors.ts';
+import { FetchPurgatory } from './fetch/purgatory.ts';
+import { allHandlers } from './handlers/all-handlers.ts';
+import { AdminSocket } from './server/admin-socket.ts';
+import { Dispatcher } from './server/dispatch.ts';
+import { bootstrapServersOf, checkLoopback } from './server/loopback.ts';
+import { BrokerServer } from './server/server.ts';
+import type { BrokerServices } from './services.ts';
+import { internalTopic } from './topics/internal-topics.ts';
+import { TopicRegistry } from './topics/registry.ts';
+import { TopicsFile } from './topics/topics-file.ts';
+import { ProducerIds } from './transactions/producer-ids.ts';
+
+export interface BrokerOptions {
+  readonly dataDir: string;
+  readonly host: string;
+  /** 0: a free one. */
+  readonly port: number;
+  readonly config: ParsedBrokerConfig;
+  readonly clock: Clock;
+  readonly disk: Disk;
+  readonly random: Random;
+  readonly logger: Logger;
+}
+
+/** What ends one part of the broker. */
+type Closer = () => Promise<void> | void;
+
+/**
+ * One broker over one data directory, in this thread.
+ *
+ * ```
+ *  start: lock and recover logs → topics → producer ids → groups → server → admin socket → tasks
+ *  stop:  the same backwards; requests in hand are answered, logs are flushed and marked clean
+ * ```
+ */
+export class Broker {
+  readonly host: string;
+  readonly port: number;
+  readonly clusterId: string;
+  /** Resolves when the broker has stopped, whoever asked for it; rejects if it could not do so cleanly. */
+  readonly stopped: Promise<void>;
+  readonly #closers: Closer[];
+  readonly #logger: Logger;
+  #resolveStopped: (result: Promise<void>) => void = () => undefined;
+  #stopping: Promise<void> | null = null;
+
+  private constructor(options: BrokerOptions, port: number, clusterId: string, closers: Closer[]) {
+    this.host = options.host;
+    this.port = port;
+    this.clusterId = clusterId;
+    this.#closers = closers;
+    this.#logger = options.logger;
+    this.stopped = new Promise((resolve) => {
+      this.#resolveStopped = resolve;
+    });
+  }
+
+  /** Rejects with BrokerStartError; whatever was opened by then is closed again. */
+  static async start(options: BrokerOptions): Promise<Broker> {
+    checkLoopback(options.host);
+    const closers: Closer[] = [];
+    try {
+      return await Broker.#open(options, closers);
+    } catch (error) {
+      try {
+        await closeAll(closers);
+      } catch (closeError) {
+        options.logger.warn({ err: closeError }, 'what a failed start had opened did not close');
+      }
+      throw startError(error);
+    }
+  }
+
+  static async #open(options: BrokerOptions, closers: Closer[]): Promise<Broker> {
+    const { dataDir, host, clock, disk, random, logger } = options;
+    const { config, given } = options.config;
+    const startedMs = clock.monotonicMs();
+
+    const logDir = await LogDir.open(dataDir, {
+      clock,
+      disk,
+      random,
+      logger,
+      nodeId: config['node.id'],
+      brokerDefaults: given,
+      producerIdExpirationMs: config['producer.id.expiration.ms'],
+    });
+    closers.push(() => logDir.close());
+    const topics = new TopicRegistry({
+      logDir,
+      file: TopicsFile.load(disk, dataDir),
+      defaults: given,
+      newTopicId: () => randomUuid((target) => random.bytes(16).copy(target)),
+      internalTopic: (name) => internalTopic(name, config),
+      logger,
+    });
+    await topics.load();
+    const producerIds = ProducerIds.load(disk, dataDir);
+
+    const purgatory = new FetchPurgatory(clock);
+    topics.onPartition((partition) => {
+      partition.log.onAppend(() => {
+        purgatory.wake(partition);
+      });
+    });
+    const groups = createGroups(topics, config, clock, logger, () => uuid36(random.bytes(16)));
+    groups.load();
+    closers.push(() => {
+      groups.close();
+    });
+    topics.onDeleted((topic) => {
+      for (const partition of topic.partitions) purgatory.partitionGone(partition);
+      groups.onTopicDeleted(topic.name);
+    });
+
+    const node = { nodeId: config['node.id'], clusterId: logDir.clusterId, host, port: 0 };
+    const services: BrokerServices = {
+      node,
+      config,
+      givenConfig: given,
+      clock,
+      logger,
+      topics,
+      purgatory,
+      groups,
+      producerIds,
+    };
+    const server = new BrokerServer({
+      dispatcher: new Dispatcher(allHandlers(), services),
+      clock,
+      logger,
+      maxRequestBytes: config['socket.request.max.bytes'],
+      maxConnections: config['max.connections'],
+      maxIdleMs: config['connections.max.idle.ms'],
+    });
+    node.port = await server.listen(options.port, host);
+    closers.push(async () => {
+      const stopped = server.stop();
+      purgatory.close();
+      groups.close();
+      await stopped;
+    });
+
+    const broker = new Broker(options, node.port, logDir.clusterId, closers);
+    const admin = new AdminSocket(
+      adminCommands({
+        broker: services,
+        logDir,
+        dataDir,
+        startedMs,
+        connectionCount: () => server.connectionCount,
+        stop: () => {
+          broker.#stopOnRequest();
+        },
+      }),
+      logger,
+    );
+    closers.push(() => admin.close());
+    await admin.listen(dataDir);
+
+    const tasks = new BackgroundTasks(clock, logger);
+    closers.push(() => tasks.stop());
+    const firstMs = config['log.initial.task.delay.ms'];
+    tasks.every('retention', firstMs, config['log.retention.check.interval.ms'], async () => {
+      await logDir.runRetention();
+    });
+    tasks.every(
+      'checkpoint',
+      firstMs,
+      Math.min(
+        config['log.flush.offset.checkpoint.interval.ms'],
+        config['log.flush.start.offset.checkpoint.interval.ms'],
+      ),
+      () => logDir.checkpoint(),
+    );
+    tasks.every(
+      'producer expiration',
+      config['producer.id.expiration.check.interval.ms'],
+      config['producer.id.expiration.check.interval.ms'],
+      () => {
+        for (const log of logDir.logs()) log.expireProducers();
+      },
+    );
+    logger.info(
+      { bootstrapServers: bootstrapServersOf(host, node.port), dataDir, topics: topics.size },
+      'broker is ready',
+    );
+    return broker;
+  }
+
+  /** Ends in bounded time; later calls share the first one's result. */
+  close(): Promise<void> {
+    if (this.#stopping === null) {
+      this.#logger.info('broker is stopping');
+      this.#stopping = closeAll(this.#closers).then(() => {
+        this.#logger.info('broker has stopped');
+      });
+      this.#resolveStopped(this.#stopping);
+    }
+    return this.#stopping;
+  }
+
+  /** Whoever waits for `stopped` learns of a failure. */
+  #stopOnRequest(): void {
+    void this.close();
+  }
+}
+
+/** Last opened, first closed. All are tried; throws the first error. */
+async function closeAll(closers: Closer[]): Promise<void> {
+  const errors: unknown[] = [];
+  for (let closer = closers.pop(); closer !== undefined; closer = closers.pop()) {
+    try {
+      await closer();
+    } catch (error) {
+      errors.push(error);
+    }
+  }
+  if (errors.length > 0) throw errors[0];
+}
+
+/** The log store's errors keep their code and text. */
+function startError(error: unknown): Error {
+  if (error instanceof BrokerError) return error;
+  if (error instanceof LogStoreError) {
+    return new BrokerStartError(error.code, error.message, { cause: error });
+  }
+  return new BrokerStartError(
+    'BROKER_START_FAILED',
+    `The broker could not start: ${(error as Error).message}`,
+    { cause: error },
+  );
+}
+
+/** Member ids carry UUIDs in their usual form. */
+function uuid36(bytes: Buffer): string {
+  const hex = bytes.toString('hex');
+  return [
+    hex.slice(0, 8),
+    hex.slice(8, 12),
+    hex.slice(12, 16),
+    hex.slice(16, 20),
+    hex.slice(20),
+  ].join('-');
+}

@@ -1,0 +1,27 @@
+/** What runs the broker: this thread or another. */
+export interface RunningBroker {
+  readonly port: number;
+  readonly clusterId: string;
+  /** Rejects with BrokerCrashedError if the broker ended by itself. */
+  readonly stopped: Promise<void>;
+  close(): Promise<void>;
+}
+
+/** A running broker, wherever it runs. */
+export interface EmbeddedBroker {
+  readonly host: string;
+  readonly port: number;
+  /** `host:port`, as clients take it. */
+  readonly bootstrapServers: string;
+  readonly dataDir: string;
+  readonly clusterId: string;
+  /**
+   * Resolves when the broker has stopped, by `close()` or because the command line asked for it; rejects
+   * with BrokerCrashedError if it ended by itself. Deliberately without a handler of its own: a crash
+   * that nobody looks at here is an unhandled rejection.
+   */
+  readonly closed: Promise<void>;
+  /** Stops cleanly in bounded time; a temporary data directory is removed. May be called again. */
+  close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}

@@ -1,0 +1,37 @@
+import type { BrokerConfig } from '../config.ts';
+import { BrokerInvariantError } from '../errors.ts';
+import type { NewTopic } from './registry.ts';
+import { CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC } from './topic.ts';
+
+/** Kafka's own: transaction.state.log.segment.bytes. */
+const TRANSACTION_STATE_SEGMENT_BYTES = 104_857_600;
+
+/** The internal topics with the configuration that Kafka gives them. */
+export function internalTopic(name: string, config: BrokerConfig): NewTopic {
+  switch (name) {
+    case CONSUMER_OFFSETS_TOPIC:
+      return {
+        name,
+        partitionCount: config['offsets.topic.num.partitions'],
+        configs: new Map([
+          ['cleanup.policy', 'compact'],
+          ['compression.type', 'producer'],
+          ['segment.bytes', String(config['offsets.topic.segment.bytes'])],
+        ]),
+      };
+    case TRANSACTION_STATE_TOPIC:
+      return {
+        name,
+        partitionCount: config['transaction.state.log.num.partitions'],
+        configs: new Map([
+          ['cleanup.policy', 'compact'],
+          ['compression.type', 'uncompressed'],
+          ['min.insync.replicas', '1'],
+          ['unclean.leader.election.enable', 'false'],
+          ['segment.bytes', String(TRANSACTION_STATE_SEGMENT_BYTES)],
+        ]),
+      };
+    default:
+      throw new BrokerInvariantError(`${name} is no internal topic`);
+  }
+}

@@ -1,2 +1,0 @@
-/** The id that says "none": sixteen zero bytes. */
-export const ZERO_UUID = 'AAAAAAAAAAAAAAAAAAAAAA';

@@ -1,0 +1,140 @@
+import { Worker } from 'node:worker_threads';
+import { systemClock } from '@millrace/compaction';
+import type { Logger } from 'pino';
+import { BrokerCrashedError, BrokerStartError } from './errors.ts';
+import { WORKER_STOP_MS } from './limits.ts';
+import { fileExists } from './server/temporary-directory.ts';
+import type { RunningBroker } from './embedded-broker.ts';
+import type { FromWorker, ToWorker, WorkerData } from './worker-messages.ts';
+
+/** Built beside this file; under a TypeScript runner the package's build is used, Node starts no .ts worker. */
+function workerUrl(): URL {
+  const isSource = import.meta.url.endsWith('.ts');
+  const url = new URL(
+    isSource ? '../dist/broker-worker.js' : './broker-worker.js',
+    import.meta.url,
+  );
+  if (fileExists(url)) return url;
+  throw new BrokerStartError(
+    'BROKER_WORKER_NOT_BUILT',
+    `The broker's thread is not built (${url.pathname} is missing): run the build first, or pass inProcess: true.`,
+  );
+}
+
+/** Starts the broker in a thread of its own. Rejects with BrokerStartError. */
+export async function startWorker(workerData: WorkerData, logger: Logger): Promise<RunningBroker> {
+  const worker = new Worker(workerUrl(), {
+    workerData,
+    name: 'millrace-broker',
+    // Not what this thread was started with: a test runner's loaders have no business there.
+    execArgv: [],
+  });
+  return new Promise((resolve, reject) => {
+    const thread = new BrokerThread(worker, logger);
+    thread.ready.then(
+      () => {
+        resolve(thread);
+      },
+      (error: unknown) => {
+        reject(error as Error);
+      },
+    );
+  });
+}
+
+/**
+ * The thread as seen from outside.
+ *
+ * ```
+ *  starting ── ready ──▶ running ── stopped ──▶ ended
+ *     │ failed, exit        │ error, exit: crashed ▲
+ *     └─────────────────────┴──────────────────────┘
+ * ```
+ */
+class BrokerThread implements RunningBroker {
+  readonly ready: Promise<void>;
+  readonly stopped: Promise<void>;
+  port = 0;
+  clusterId = '';
+  readonly #worker: Worker;
+  readonly #logger: Logger;
+  readonly #exited: Promise<void>;
+  #isReady = false;
+  #isStopped = false;
+  #crash: Error | null = null;
+
+  constructor(worker: Worker, logger: Logger) {
+    this.#worker = worker;
+    this.#logger = logger;
+    let onReady = (): void => undefined;
+    let onFailed = (_error: Error): void => undefined;
+    this.ready = new Promise((resolve, reject) => {
+      onReady = resolve;
+      onFailed = reject;
+    });
+    worker.on('message', (message: FromWorker) => {
+      switch (message.type) {
+        case 'log':
+          this.#log(message.line);
+          break;
+        case 'ready':
+          this.port = message.port;
+          this.clusterId = message.clusterId;
+          this.#isReady = true;
+          onReady();
+          break;
+        case 'failed': {
+          const { code, message: text, stack } = message.error;
+          this.#crash = new BrokerStartError(code, text);
+          if (stack !== '') this.#crash.stack = stack;
+          break;
+        }
+        case 'stopped':
+          this.#isStopped = true;
+          break;
+      }
+    });
+    worker.on('error', (error: unknown) => {
+      this.#crash ??= new BrokerCrashedError(
+        `The broker's thread failed: ${(error as Error).message}`,
+        { cause: error },
+      );
+    });
+    this.#exited = new Promise((resolve) => {
+      worker.on('exit', () => {
+        resolve();
+      });
+    });
+    this.stopped = this.#exited.then(() => {
+      const crash = this.#crash ?? new BrokerCrashedError("The broker's thread ended by itself.");
+      if (!this.#isReady) onFailed(crash);
+      else if (!this.#isStopped) {
+        logger.error({ err: crash }, 'the broker crashed');
+        throw crash;
+      }
+    });
+  }
+
+  async close(): Promise<void> {
+    const message: ToWorker = { type: 'close' };
+    this.#worker.postMessage(message);
+    const deadline = systemClock.setTimer(WORKER_STOP_MS, () => {
+      this.#logger.warn(
+        { waitedMs: WORKER_STOP_MS },
+        'the broker did not stop in time; it is ended',
+      );
+      this.#isStopped = true;
+      void this.#worker.terminate();
+    });
+    await this.#exited;
+    deadline.cancel();
+  }
+
+  /** A line of the thread's logger, written by the logger here. */
+  #log(line: string): void {
+    const { level, msg, ...fields } = JSON.parse(line) as { level: number; msg?: string };
+    delete (fields as { time?: number }).time;
+    const name = this.#logger.levels.labels[level] as 'info' | undefined;
+    this.#logger[name ?? 'info'](fields, msg);
+  }
+}
