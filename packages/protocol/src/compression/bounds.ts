@@ -9,7 +9,7 @@ export function tooLarge(
   cause?: unknown,
 ): DecompressedTooLargeError {
   return new DecompressedTooLargeError(
-    `${what}: ${codec} would decompress to ${bytes} bytes, the limit is ${maxBytes}; ` +
+    `${what}: ${codec} could decompress to ${bytes} bytes, the limit is ${maxBytes}; ` +
       `raise the limit if such batches are wanted`,
     { cause },
   );

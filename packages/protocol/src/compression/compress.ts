@@ -27,6 +27,9 @@ export function compress(codec: Codec, source: Buffer, level?: number): Buffer {
  * The inverse. The result has at most `maxBytes` bytes; data that could yield more throws
  * DecompressedTooLargeError before it is decoded, damaged data CorruptRecordError. `what` names
  * the data in those errors.
+ *
+ * zstd and lz4 do not say what a block yields, so each block that is not full is taken for one:
+ * data that was flushed in small pieces may be refused somewhat below the limit.
  */
 export function decompress(
   codec: Codec,

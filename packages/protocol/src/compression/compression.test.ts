@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { constants, gzipSync } from 'node:zlib';
 import { Encoder } from '@toondepauw/node-zstd';
 import fc from 'fast-check';
@@ -9,6 +10,7 @@ import {
   DecompressedTooLargeError,
   ProtocolError,
 } from '../bytes/protocol-error.ts';
+import type { Codec } from './codec.ts';
 import { compress, decompress } from './compress.ts';
 
 const CODECS = ['gzip', 'snappy', 'lz4', 'zstd'] as const;
@@ -113,6 +115,19 @@ describe.each(CODECS)('%s', (codec) => {
       ),
       { numRuns: 400 },
     );
+  });
+});
+
+describe('frames that Java libraries wrote', () => {
+  const { frames } = JSON.parse(
+    readFileSync(new URL('./fixtures/java-frames.json', import.meta.url), 'utf8'),
+  ) as { readonly frames: readonly { codec: Codec; name: string; bytes: string }[] };
+  const content = Array.from({ length: 9000 }, (_, i) => `value-${i % 17};`).join('');
+
+  it.each(frames)('reads $codec: $name', ({ codec, bytes }) => {
+    const frame = Buffer.from(bytes, 'base64');
+    expect(decompress(codec, frame, MIB).toString()).toBe(content);
+    expect(() => decompress(codec, frame, content.length - 1)).toThrow(DecompressedTooLargeError);
   });
 });
 
