@@ -1,5 +1,6 @@
 import type { RecordCursor } from '@millrace/protocol';
 import type { PartitionAppender } from '../commit/record-collector-port.ts';
+import type { SerdeResolver } from '../serdes/serde-resolver.ts';
 import type { TaskContext } from '../tasks/task-context.ts';
 
 /**
@@ -25,11 +26,20 @@ export interface StateStore {
   close(): void;
 }
 
-/** Creates a task's instance of a store, and says what its changelog looks like. */
+/** What is known only when a topology is bound to an application. */
+export interface StoreSettings {
+  readonly applicationId: string;
+  readonly serdes: SerdeResolver;
+  /** `windowstore.changelog.additional.retention.ms`. */
+  readonly changelogAdditionalRetentionMs: number;
+}
+
+/** Describes a store: what its changelog looks like, and how each task's instance is made. */
 export interface StoreBuilder<S extends StateStore = StateStore> {
   readonly name: string;
   readonly isLogged: boolean;
   /** Topic configs of the changelog: cleanup.policy, retention.ms and what the user added. */
-  readonly changelogConfig: ReadonlyMap<string, string>;
-  build(): S;
+  changelogConfig(settings: StoreSettings): ReadonlyMap<string, string>;
+  /** Resolves the serdes once; the result makes one task's instance a call. */
+  bind(settings: StoreSettings): () => S;
 }

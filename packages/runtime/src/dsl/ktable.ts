@@ -1,0 +1,56 @@
+import type { KeyValueMapper } from '../operators/map.ts';
+import { ToStreamOperator } from '../operators/to-stream.ts';
+import { OperatorNode } from '../topology/graph-nodes.ts';
+import { prefixes } from '../topology/naming.ts';
+import type { KStream } from './kstream.ts';
+import type { NamedOptions, ResultKeyOptions } from './options.ts';
+import type { TableState } from './stream-context.ts';
+
+/** A table: the latest value per key, and the changes that lead there. */
+export class KTable<K, V> {
+  /** @internal */
+  readonly state: TableState<K, V>;
+
+  /** @internal */
+  constructor(state: TableState<K, V>) {
+    this.state = state;
+  }
+
+  /** Name of the store that the user asked for; null if the table has none of its own. */
+  get queryableStoreName(): string | null {
+    return this.state.queryableStoreName;
+  }
+
+  /** The table's changes as a stream: new values, null where a row was deleted. */
+  toStream(options?: NamedOptions): KStream<K, V>;
+  /** The same under new keys, as if `selectKey` followed. */
+  toStream<KR>(mapper: KeyValueMapper<K, V, KR>, options?: ResultKeyOptions<KR>): KStream<KR, V>;
+  toStream<KR>(
+    first?: NamedOptions | KeyValueMapper<K, V, KR>,
+    second: ResultKeyOptions<KR> = {},
+  ): KStream<K, V> | KStream<KR, V> {
+    if (typeof first === 'function') {
+      return this.#toStream(second).selectKey(
+        first as KeyValueMapper<K, V, KR>,
+        second.key === undefined ? {} : { key: second.key },
+      );
+    }
+    return this.#toStream((first as NamedOptions | undefined) ?? {});
+  }
+
+  #toStream(options: NamedOptions): KStream<K, V> {
+    const { builder, graphNode, keySerde, valueSerde, sources } = this.state;
+    const name = builder.naming.nodeName(options.name, prefixes.toStream);
+    const node = new OperatorNode(name, (nodeName) => new ToStreamOperator(nodeName));
+    builder.graph.add(node, graphNode);
+    return builder.make.stream<K, V>({
+      builder,
+      name,
+      graphNode: node,
+      keySerde,
+      valueSerde,
+      sources,
+      needsRepartition: false,
+    });
+  }
+}

@@ -1,0 +1,55 @@
+import type { StreamPartitioner } from '../commit/record-collector-port.ts';
+import type { Serde } from '../serdes/serde.ts';
+import type { Logging } from '../state/store-builders.ts';
+import type { OffsetReset, TimestampExtractor } from '../topology/built-topology.ts';
+import type { Duration } from './duration.ts';
+
+/** Kafka Streams' `Named`: the operator's node has this name instead of a generated one. */
+export interface NamedOptions {
+  readonly name?: string | undefined;
+}
+
+export interface SerdeOptions<K, V> {
+  readonly key?: Serde<K> | undefined;
+  readonly value?: Serde<V> | undefined;
+}
+
+/** Kafka Streams' `Consumed`: how a topic is read. */
+export interface ConsumedOptions<K, V> extends NamedOptions, SerdeOptions<K, V> {
+  readonly timestampExtractor?: TimestampExtractor | undefined;
+  /** Where to begin without a committed offset; default is the application's. */
+  readonly offsetReset?: OffsetReset | undefined;
+}
+
+/** Kafka Streams' `Produced`: how a topic is written. */
+export interface ProducedOptions<K, V> extends NamedOptions, SerdeOptions<K, V> {
+  readonly partitioner?: StreamPartitioner<K, V> | undefined;
+}
+
+/** Kafka Streams' `Grouped`. `name` becomes part of the repartition topic's name, should one be needed. */
+export type GroupedOptions<K, V> = NamedOptions & SerdeOptions<K, V>;
+
+/** Kafka Streams' `Joined`, for stream-table joins: `key` and `value` are the stream's serdes. */
+export type JoinedOptions<K, V> = NamedOptions & SerdeOptions<K, V>;
+
+/** Serde of the values that the operator makes; without it the next operator must name one. */
+export interface ResultValueOptions<V> extends NamedOptions {
+  readonly value?: Serde<V> | undefined;
+}
+
+export interface ResultKeyOptions<K> extends NamedOptions {
+  readonly key?: Serde<K> | undefined;
+}
+
+/** Kafka Streams' `Materialized`: the store behind a table. */
+export interface MaterializedOptions<K, V> extends NamedOptions, SerdeOptions<K, V> {
+  /** The store's name, which also names its changelog topic. */
+  readonly store?: string | undefined;
+  /** `false`: no changelog. An object: topic configs for the changelog. */
+  readonly logging?: Logging | undefined;
+}
+
+export interface WindowMaterializedOptions<K, V> extends MaterializedOptions<K, V> {
+  /** How long the store keeps a window; at least the windows' size and grace, which is the default. */
+  readonly retention?: Duration | undefined;
+}

@@ -1,0 +1,139 @@
+import { TopologyError } from '../errors.ts';
+import { SourceTable } from '../operators/table-source.ts';
+import type { Serde } from '../serdes/serde.ts';
+import { keyValueStore } from '../state/store-builders.ts';
+import { buildTopology } from '../topology/build.ts';
+import { Graph } from '../topology/graph.ts';
+import { StreamSourceNode, TableSourceNode, type SourceOptions } from '../topology/graph-nodes.ts';
+import { Naming, prefixes } from '../topology/naming.ts';
+import type { TopologyOptimization } from '../topology/optimize.ts';
+import { Topology, internalTopology } from '../topology/topology.ts';
+import { KGroupedStream } from './kgrouped-stream.ts';
+import { KStream } from './kstream.ts';
+import { KTable } from './ktable.ts';
+import type { ConsumedOptions, MaterializedOptions } from './options.ts';
+import type { BuilderContext, DslFactory } from './stream-context.ts';
+
+export interface StreamsBuilderOptions {
+  /** For every key whose serde is neither named nor inherited. */
+  readonly defaultKeySerde?: Serde<unknown> | undefined;
+  readonly defaultValueSerde?: Serde<unknown> | undefined;
+  /** `topology.optimization`; "none" by default. */
+  readonly optimization?: TopologyOptimization | undefined;
+}
+
+/** Options of `table()`: how its topic is read, and the store behind it. */
+export type TableOptions<K, V> = ConsumedOptions<K, V> &
+  Pick<MaterializedOptions<K, V>, 'store' | 'logging'>;
+
+const make: DslFactory = {
+  stream: (state) => new KStream(state),
+  table: (state) => new KTable(state),
+  groupedStream: (state, name) => new KGroupedStream(state, name),
+};
+
+/** Where a topology begins: streams and tables of topics, and at the end `build()`. */
+export class StreamsBuilder {
+  readonly #options: StreamsBuilderOptions;
+  readonly #topology: Topology;
+  readonly #context: BuilderContext;
+  #isBuilt = false;
+
+  constructor(options: StreamsBuilderOptions = {}) {
+    this.#options = options;
+    this.#topology = new Topology({
+      key: options.defaultKeySerde ?? null,
+      value: options.defaultValueSerde ?? null,
+    });
+    this.#context = {
+      naming: new Naming(),
+      graph: new Graph(),
+      topology: internalTopology(this.#topology),
+      make,
+    };
+  }
+
+  /** The records of one or several topics. */
+  stream<K, V>(
+    topics: string | readonly string[],
+    options: ConsumedOptions<K, V> = {},
+  ): KStream<K, V> {
+    const { naming, graph } = this.#context;
+    const list = typeof topics === 'string' ? [topics] : [...new Set(topics)];
+    if (list.length === 0) throw new TopologyError('stream() needs at least one topic.');
+    const name = naming.nodeName(options.name, prefixes.source);
+    const node = new StreamSourceNode(name, sourceOptions(list, options));
+    graph.add(node, graph.root);
+    return make.stream<K, V>({
+      builder: this.#context,
+      name,
+      graphNode: node,
+      keySerde: options.key ?? null,
+      valueSerde: options.value ?? null,
+      sources: new Set([name]),
+      needsRepartition: false,
+    });
+  }
+
+  /**
+   * The latest value per key of a topic; a null value deletes. It is stored if it is given a store's
+   * name, or if another operator reads it.
+   */
+  table<K, V>(topic: string, options: TableOptions<K, V> = {}): KTable<K, V> {
+    const { naming, graph } = this.#context;
+    const storeName = naming.storeName(options.store, `${topic}-`);
+    const sourceName = naming.suffixedNodeName(options.name, '-source', prefixes.source);
+    const name = naming.nodeName(options.name, prefixes.tableSource);
+    const table = new SourceTable<K, V>(storeName, options.store !== undefined);
+    const store = keyValueStore<K, V>({
+      name: storeName,
+      key: options.key ?? null,
+      value: options.value ?? null,
+      logging: options.logging,
+    });
+    const node = new TableSourceNode(
+      name,
+      sourceName,
+      sourceOptions([topic], options),
+      table as SourceTable<unknown, unknown>,
+      store,
+    );
+    graph.add(node, graph.root);
+    return make.table<K, V>({
+      builder: this.#context,
+      name,
+      graphNode: node,
+      keySerde: options.key ?? null,
+      valueSerde: options.value ?? null,
+      sources: new Set([sourceName]),
+      table,
+      queryableStoreName: options.store ?? null,
+    });
+  }
+
+  /** Makes the topology, once. Throws a TopologyError for what cannot work. */
+  build(): Topology {
+    if (this.#isBuilt) {
+      throw new TopologyError(
+        'build() was called before: keep its result, or use a new StreamsBuilder.',
+      );
+    }
+    this.#isBuilt = true;
+    const { graph, topology } = this.#context;
+    buildTopology(graph, topology, this.#options.optimization ?? 'none');
+    return this.#topology;
+  }
+}
+
+function sourceOptions(
+  topics: readonly string[],
+  options: ConsumedOptions<unknown, unknown>,
+): SourceOptions {
+  return {
+    topics,
+    keySerde: options.key ?? null,
+    valueSerde: options.value ?? null,
+    timestampExtractor: options.timestampExtractor ?? null,
+    offsetReset: options.offsetReset ?? null,
+  };
+}

@@ -1,0 +1,114 @@
+import { TopologyError } from '../errors.ts';
+import {
+  nothing,
+  plusOne,
+  reducing,
+  zero,
+  type Aggregator,
+  type Initializer,
+  type Reducer,
+} from '../operators/aggregate.ts';
+import { WindowAggregateOperator, WindowAggregateTable } from '../operators/window-aggregate.ts';
+import { longSerde } from '../serdes/numbers.ts';
+import type { Serde } from '../serdes/serde.ts';
+import type { Windowed } from '../serdes/windowed-key.ts';
+import { timeWindowed } from '../serdes/windowed.ts';
+import { windowStore } from '../state/store-builders.ts';
+import { prefixes } from '../topology/naming.ts';
+import { durationMs } from './duration.ts';
+import { GroupedAggregation } from './grouped-aggregation.ts';
+import type { KTable } from './ktable.ts';
+import type { WindowMaterializedOptions } from './options.ts';
+import type { StreamState } from './stream-context.ts';
+import type { TimeWindows } from './time-windows.ts';
+
+/** A grouped stream in time windows, about to be aggregated. */
+export class TimeWindowedKStream<K, V> {
+  readonly #state: StreamState<K, V>;
+  readonly #windows: TimeWindows;
+  readonly #aggregation: GroupedAggregation<K, V>;
+
+  /** @internal */
+  constructor(state: StreamState<K, V>, windows: TimeWindows, repartitionName: string | undefined) {
+    this.#state = state;
+    this.#windows = windows;
+    this.#aggregation = new GroupedAggregation(state, repartitionName);
+  }
+
+  /** Number of records per key and window, records with a null value included. */
+  count(options: WindowMaterializedOptions<K, number> = {}): KTable<Windowed<K>, number> {
+    return this.#aggregate<number>(prefixes.aggregate, zero, plusOne, longSerde, options);
+  }
+
+  /** Combines the values of a key in a window: the first one as it is, then `reducer(aggregate, value)`. */
+  reduce(
+    reducer: Reducer<V>,
+    options: WindowMaterializedOptions<K, V> = {},
+  ): KTable<Windowed<K>, V> {
+    return this.#aggregate<V | null>(
+      prefixes.reduce,
+      nothing,
+      reducing<K, V>(reducer),
+      this.#state.valueSerde,
+      options as WindowMaterializedOptions<K, V | null>,
+    ) as KTable<Windowed<K>, V>;
+  }
+
+  /**
+   * Combines the values of a key in a window: `aggregator(key, value, aggregate)`, beginning with
+   * `initializer()`. Unlike without windows, the aggregator is given null values, too.
+   */
+  aggregate<A>(
+    initializer: Initializer<A>,
+    aggregator: Aggregator<K, V, A>,
+    options: WindowMaterializedOptions<K, A> = {},
+  ): KTable<Windowed<K>, A> {
+    return this.#aggregate(prefixes.aggregate, initializer, aggregator, null, options);
+  }
+
+  #aggregate<A>(
+    prefix: string,
+    initializer: Initializer<A>,
+    aggregator: Aggregator<K, V, A>,
+    inheritedSerde: Serde<unknown> | null,
+    options: WindowMaterializedOptions<K, A>,
+  ): KTable<Windowed<K>, A> {
+    const { naming } = this.#state.builder;
+    const windows = this.#windows;
+    const storeName = naming.storeName(options.store, prefix);
+    const name = naming.nodeName(options.name, prefix);
+    const keySerde = options.key ?? this.#state.keySerde;
+    const valueSerde = options.value ?? (inheritedSerde as Serde<A> | null);
+    const table = new WindowAggregateTable<K, A>(storeName);
+    return this.#aggregation.build<Windowed<K>, A>({
+      name,
+      create: (nodeName) =>
+        new WindowAggregateOperator(nodeName, windows, table, initializer, aggregator),
+      store: windowStore({
+        name: storeName,
+        key: keySerde,
+        value: valueSerde,
+        logging: options.logging,
+        windowSizeMs: windows.sizeMs,
+        retentionMs: this.#retentionMs(storeName, options),
+      }),
+      table,
+      keySerde: keySerde === null ? null : timeWindowed(keySerde, windows.sizeMs),
+      valueSerde,
+      queryableStoreName: options.store ?? null,
+    });
+  }
+
+  #retentionMs(storeName: string, options: WindowMaterializedOptions<K, unknown>): number {
+    const { sizeMs, graceMs } = this.#windows;
+    if (options.retention === undefined) return sizeMs + graceMs;
+    const retentionMs = durationMs(options.retention, `retention of the store ${storeName}`);
+    if (retentionMs < sizeMs + graceMs) {
+      throw new TopologyError(
+        `retention of the store ${storeName} is ${String(retentionMs)} ms, but must be at least the windows' size plus ` +
+          `grace, ${String(sizeMs)} + ${String(graceMs)} ms.`,
+      );
+    }
+    return retentionMs;
+  }
+}

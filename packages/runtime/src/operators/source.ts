@@ -1,0 +1,39 @@
+import type { RecordHeaders } from '@millrace/protocol';
+import type { RecordSerde } from '../serdes/serde.ts';
+import type { SourceNode, TimestampExtractor } from '../topology/built-topology.ts';
+import { ProcessorNode, type Outcome } from './processor-node.ts';
+
+/**
+ * Reads topics. Forwards each record as it is: key, value (nulls included), extracted timestamp,
+ * headers.
+ */
+export class SourceOperator extends ProcessorNode implements SourceNode {
+  readonly topics: readonly string[];
+  readonly keySerde: RecordSerde<unknown>;
+  readonly valueSerde: RecordSerde<unknown>;
+  readonly timestampExtractor: TimestampExtractor | null;
+
+  constructor(
+    name: string,
+    topics: readonly string[],
+    keySerde: RecordSerde<unknown>,
+    valueSerde: RecordSerde<unknown>,
+    timestampExtractor: TimestampExtractor | null,
+  ) {
+    super(name);
+    this.topics = topics;
+    this.keySerde = keySerde;
+    this.valueSerde = valueSerde;
+    this.timestampExtractor = timestampExtractor;
+  }
+
+  override process(
+    key: unknown,
+    value: unknown,
+    old: unknown,
+    timestamp: number,
+    headers: RecordHeaders | null,
+  ): Outcome {
+    return this.forward(key, value, old, timestamp, headers);
+  }
+}

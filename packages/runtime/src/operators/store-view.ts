@@ -1,0 +1,57 @@
+import type { KeyValueStore } from '../state/key-value-store.ts';
+import type { WindowStore } from '../state/window-store.ts';
+import type { Windowed } from '../serdes/windowed-key.ts';
+import type { TaskContext } from '../tasks/task-context.ts';
+import type { TableView, ValueGetter } from './table.ts';
+
+class KeyValueGetter<K, V> implements ValueGetter<K, V> {
+  readonly #storeName: string;
+  #store: KeyValueStore<K, V> | null = null;
+
+  constructor(storeName: string) {
+    this.#storeName = storeName;
+  }
+
+  init(context: TaskContext): void {
+    this.#store = context.store(this.#storeName) as KeyValueStore<K, V>;
+  }
+
+  get(key: K): V | null {
+    return (this.#store as KeyValueStore<K, V>).get(key);
+  }
+
+  get foundTimestamp(): number {
+    return (this.#store as KeyValueStore<K, V>).foundTimestamp;
+  }
+}
+
+class WindowGetter<K, V> implements ValueGetter<Windowed<K>, V> {
+  readonly #storeName: string;
+  #store: WindowStore<K, V> | null = null;
+
+  constructor(storeName: string) {
+    this.#storeName = storeName;
+  }
+
+  init(context: TaskContext): void {
+    this.#store = context.store(this.#storeName) as WindowStore<K, V>;
+  }
+
+  get(key: Windowed<K>): V | null {
+    return (this.#store as WindowStore<K, V>).get(key.key, key.start);
+  }
+
+  get foundTimestamp(): number {
+    return (this.#store as WindowStore<K, V>).foundTimestamp;
+  }
+}
+
+/** A table that is the contents of a key-value store. */
+export function keyValueView<K, V>(storeName: string): TableView<K, V> {
+  return { storeNames: [storeName], create: () => new KeyValueGetter(storeName) };
+}
+
+/** A windowed table that is the contents of a window store. */
+export function windowView<K, V>(storeName: string): TableView<Windowed<K>, V> {
+  return { storeNames: [storeName], create: () => new WindowGetter(storeName) };
+}

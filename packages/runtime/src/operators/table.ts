@@ -1,0 +1,31 @@
+import type { TaskContext } from '../tasks/task-context.ts';
+import type { Awaitable } from './outcome.ts';
+
+/** Reads a table's current value while another node processes a record. One per task. */
+export interface ValueGetter<K, V> {
+  init(context: TaskContext): void;
+  /** null if the table has no row under this key. */
+  get(key: K): Awaitable<V | null>;
+  /** Of the row that the last `get` found, -1 if none: read it before anything else is called. */
+  readonly foundTimestamp: number;
+}
+
+/** How other nodes read a table: which stores they must be connected to, and a getter per task. */
+export interface TableView<K, V> {
+  readonly storeNames: readonly string[];
+  create(): ValueGetter<K, V>;
+}
+
+/**
+ * What a table is to the operators that read it while a topology is built. One per table, shared by
+ * all tasks.
+ */
+export interface TableSource<K, V> {
+  /** A source table that nobody stored so far is stored from here on. */
+  view(): TableView<K, V>;
+  /**
+   * Changes carry the old value from here on. False if this table has no store and need not get one;
+   * `mustMaterialize` makes it get one.
+   */
+  enableSendingOldValues(mustMaterialize: boolean): boolean;
+}

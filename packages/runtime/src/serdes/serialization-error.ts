@@ -1,0 +1,37 @@
+import { StreamsError, type ErrorOptions } from '../errors.ts';
+
+/** A serde refused a value (writing) or bytes (reading); names the serde and what it got. */
+export class SerializationError extends StreamsError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('SERIALIZATION_FAILED', 'record', false, message, options);
+  }
+}
+
+const SHOWN_VALUE_MAX_CHARS = 60;
+
+/** A value's type and beginning, for messages. */
+export function describeValue(value: unknown): string {
+  if (value === null) return 'null';
+  if (typeof value === 'object') {
+    const name = (value as { constructor?: { name?: string } }).constructor?.name;
+    return `an object (${name === undefined || name === '' ? 'no class' : name})`;
+  }
+  if (typeof value === 'function' || typeof value === 'undefined') return typeof value;
+  const shown = String(value);
+  const cut =
+    shown.length > SHOWN_VALUE_MAX_CHARS ? `${shown.slice(0, SHOWN_VALUE_MAX_CHARS)}…` : shown;
+  return `${typeof value} ${JSON.stringify(cut)}`;
+}
+
+export function wrongType(serde: string, expected: string, value: unknown): SerializationError {
+  return new SerializationError(
+    `The serde "${serde}" writes ${expected}, but got ${describeValue(value)}. ` +
+      'Give the operator that writes it a serde of that type.',
+  );
+}
+
+export function wrongLength(serde: string, expected: number, actual: number): SerializationError {
+  return new SerializationError(
+    `The serde "${serde}" reads exactly ${String(expected)} bytes, but got ${String(actual)}.`,
+  );
+}

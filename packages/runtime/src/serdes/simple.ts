@@ -1,0 +1,85 @@
+import { recordSerde, toBuffer } from './record-serde.ts';
+import type { RecordSerde } from './serde.ts';
+import { SerializationError, wrongLength, wrongType } from './serialization-error.ts';
+import { readUtf8, writeUtf8 } from './string.ts';
+
+const UUID_CHARS = 36;
+const UUID_PATTERN = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+/** Kafka's 1-byte `BooleanSerializer`: 1 or 0. */
+export const booleanSerde: RecordSerde<boolean> = recordSerde<boolean>({
+  name: 'boolean',
+  write(value, target, position) {
+    if (typeof value !== 'boolean') throw wrongType('boolean', 'booleans', value);
+    if (target.length - position < 1) return -1;
+    target[position] = value ? 1 : 0;
+    return position + 1;
+  },
+  read(source, start, end) {
+    if (end - start !== 1) throw wrongLength('boolean', 1, end - start);
+    const byte = source[start];
+    if (byte !== 0 && byte !== 1) {
+      throw new SerializationError(`The serde "boolean" reads 0 or 1, but got ${String(byte)}.`);
+    }
+    return byte === 1;
+  },
+  maxBytes: () => 1,
+  isImmutable: true,
+  mapKey(value) {
+    if (typeof value !== 'boolean') throw wrongType('boolean', 'booleans', value);
+    return value ? 1 : 0;
+  },
+});
+
+/** Kafka's `UUIDSerializer`: the 36 characters of the canonical form, in lower case. */
+export const uuidSerde: RecordSerde<string> = recordSerde<string>({
+  name: 'uuid',
+  write: (value, target, position) => writeUtf8(canonicalUuid(value), target, position),
+  read(source, start, end) {
+    const text = readUtf8(source, start, end).toLowerCase();
+    if (!UUID_PATTERN.test(text)) {
+      throw new SerializationError(
+        `The serde "uuid" reads a UUID, but got ${JSON.stringify(text)}.`,
+      );
+    }
+    return text;
+  },
+  maxBytes: () => UUID_CHARS,
+  isImmutable: true,
+  mapKey: canonicalUuid,
+});
+
+function canonicalUuid(value: string): string {
+  const text = typeof value === 'string' ? value.toLowerCase() : '';
+  if (!UUID_PATTERN.test(text)) throw wrongType('uuid', 'UUIDs of 36 characters', value);
+  return text;
+}
+
+/** Kafka's `ByteArraySerializer`: the bytes as they are. What is read is a copy of its own. */
+export const bytesSerde: RecordSerde<Uint8Array> = recordSerde<Uint8Array>({
+  name: 'bytes',
+  write(value, target, position) {
+    if (!(value instanceof Uint8Array)) throw wrongType('bytes', 'Uint8Arrays', value);
+    if (value.length > target.length - position) return -1;
+    target.set(value, position);
+    return position + value.length;
+  },
+  read: (source, start, end) => Buffer.from(source.subarray(start, end)),
+  maxBytes: (value) => value.length,
+  mapKey: (value) => toBuffer(value).toString('latin1'),
+});
+
+/** Kafka's `VoidSerializer`: nothing but null, which passes by every serde. */
+export const voidSerde: RecordSerde<null> = recordSerde<null>({
+  name: 'void',
+  write(value) {
+    throw wrongType('void', 'nothing but null', value);
+  },
+  read(_source, start, end) {
+    throw new SerializationError(
+      `The serde "void" reads nothing but null, but got ${String(end - start)} bytes.`,
+    );
+  },
+  maxBytes: () => 0,
+  isImmutable: true,
+});

@@ -1,0 +1,97 @@
+import { recordSerde } from './record-serde.ts';
+import type { RecordSerde } from './serde.ts';
+import { wrongType } from './serialization-error.ts';
+
+// Below these lengths a loop over ASCII beats the call into native code (measured: 8 characters are
+// written in 27 ns against 88, read in 43 ns against 75); above them the native call wins.
+const WRITE_LOOP_MAX_CHARS = 20;
+const READ_LOOP_MAX_BYTES = 12;
+const UTF8_MAX_BYTES_PER_CHAR = 3;
+
+/** Node's Buffer has these two beside `toString` and `write`, without their argument checks. */
+interface FastBuffer {
+  utf8Slice?(this: Buffer, start: number, end: number): string;
+  utf8Write?(this: Buffer, text: string, start: number, length: number): number;
+}
+const fast = Buffer.prototype as FastBuffer;
+
+const utf8Slice: (this: Buffer, start: number, end: number) => string =
+  fast.utf8Slice ??
+  function (this: Buffer, start, end) {
+    return this.toString('utf8', start, end);
+  };
+
+const utf8Write: (this: Buffer, text: string, start: number, length: number) => number =
+  fast.utf8Write ??
+  function (this: Buffer, text, start, length) {
+    return this.write(text, start, length, 'utf8');
+  };
+
+/** In Node since 20, in TypeScript's library since ES2024. */
+type WellFormedString = string & { isWellFormed(): boolean };
+
+/** A lone surrogate has no UTF-8 form; Java writes a question mark for it, and so do we. */
+export function wellFormed(text: string): string {
+  return (text as WellFormedString).isWellFormed() ? text : text.replaceAll(/\p{Surrogate}/gu, '?');
+}
+
+/** Writes UTF-8; -1 when it does not fit. */
+export function writeUtf8(text: string, target: Buffer, position: number): number {
+  const { length } = text;
+  const space = target.length - position;
+  if (length <= WRITE_LOOP_MAX_CHARS) {
+    if (length > space) return -1;
+    let i = 0;
+    for (; i < length; i++) {
+      const code = text.charCodeAt(i);
+      if (code > 0x7f) break;
+      target[position + i] = code;
+    }
+    if (i === length) return position + length;
+  }
+  const valid = wellFormed(text);
+  if (
+    valid.length * UTF8_MAX_BYTES_PER_CHAR > space &&
+    (valid.length > space || Buffer.byteLength(valid) > space)
+  ) {
+    return -1;
+  }
+  return position + utf8Write.call(target, valid, position, space);
+}
+
+/** Reads UTF-8; malformed bytes become U+FFFD. */
+export function readUtf8(source: Buffer, start: number, end: number): string {
+  if (end - start > READ_LOOP_MAX_BYTES) return utf8Slice.call(source, start, end);
+  let text = '';
+  let i = start;
+  for (; i + 4 <= end; i += 4) {
+    const a = source[i] as number;
+    const b = source[i + 1] as number;
+    const c = source[i + 2] as number;
+    const d = source[i + 3] as number;
+    if ((a | b | c | d) > 0x7f) return utf8Slice.call(source, start, end);
+    text += String.fromCharCode(a, b, c, d);
+  }
+  for (; i < end; i++) {
+    const code = source[i] as number;
+    if (code > 0x7f) return utf8Slice.call(source, start, end);
+    text += String.fromCharCode(code);
+  }
+  return text;
+}
+
+/** UTF-8 text, as Kafka's `StringSerializer` writes it. */
+export const stringSerde: RecordSerde<string> = recordSerde<string>({
+  name: 'string',
+  write(value, target, position) {
+    if (typeof value !== 'string') throw wrongType('string', 'strings', value);
+    return writeUtf8(value, target, position);
+  },
+  read: readUtf8,
+  maxBytes: (value) => (typeof value === 'string' ? value.length * UTF8_MAX_BYTES_PER_CHAR : 0),
+  isImmutable: true,
+  mapKey(value) {
+    if (typeof value !== 'string') throw wrongType('string', 'strings', value);
+    return wellFormed(value);
+  },
+});

@@ -1,0 +1,185 @@
+import type { RecordCursor } from '@millrace/protocol';
+import type { PartitionAppender } from '../../commit/record-collector-port.ts';
+import type { RecordSerde } from '../../serdes/serde.ts';
+import type { TaskContext } from '../../tasks/task-context.ts';
+import type { KeyValueEntry, KeyValueStore } from '../key-value-store.ts';
+import { BigMap } from './big-map.ts';
+import { KeyCodec, type MapKey } from './key-codec.ts';
+import { SortedIndex, type Sortable } from './sorted-index.ts';
+import { ValueCodec } from './value-codec.ts';
+
+class Entry<K> implements Sortable {
+  readonly key: K;
+  readonly mapKey: MapKey;
+  stored: unknown;
+  timestamp: number;
+  sortKey: string | null = null;
+  isRemoved = false;
+
+  constructor(key: K, mapKey: MapKey, stored: unknown, timestamp: number) {
+    this.key = key;
+    this.mapKey = mapKey;
+    this.stored = stored;
+    this.timestamp = timestamp;
+  }
+}
+
+/**
+ * A timestamped key-value store in memory: a hash map, and an order of its keys that is made only
+ * when a range is asked for. Lost with the process, so it is always restored from the start of its
+ * changelog, and `commit` has nothing to keep.
+ */
+export class InMemoryKeyValueStore<K, V> implements KeyValueStore<K, V> {
+  readonly name: string;
+  readonly isPersistent = false;
+  isOpen = false;
+  foundTimestamp = -1;
+
+  readonly #keys: KeyCodec<K>;
+  readonly #values: ValueCodec<V>;
+  readonly #entries = new BigMap<MapKey, Entry<K>>();
+  readonly #sorted = new SortedIndex<Entry<K>>(
+    () => this.#entries.values(),
+    (entry) => this.#keys.latin1(entry.key),
+  );
+  #changelog: PartitionAppender | null = null;
+
+  constructor(name: string, keySerde: RecordSerde<K>, valueSerde: RecordSerde<V>) {
+    this.name = name;
+    this.#keys = new KeyCodec(keySerde);
+    this.#values = new ValueCodec(valueSerde, name);
+  }
+
+  open(_context: TaskContext, changelog: PartitionAppender | null): void {
+    this.#changelog = changelog;
+    this.isOpen = true;
+  }
+
+  get(key: K): V | null {
+    const entry = this.#entries.get(this.#keys.mapKey(key));
+    if (entry === undefined) {
+      this.foundTimestamp = -1;
+      return null;
+    }
+    this.foundTimestamp = entry.timestamp;
+    return this.#values.fromStored(entry.stored);
+  }
+
+  getEntry(key: K): KeyValueEntry<K, V> | null {
+    const entry = this.#entries.get(this.#keys.mapKey(key));
+    return entry === undefined ? null : this.#view(entry);
+  }
+
+  put(key: K, value: V | null, timestamp: number): void {
+    const stored = value === null ? null : this.#values.toStored(value);
+    // The changelog first: if it refuses the record, the store is as it was.
+    if (this.#changelog !== null) {
+      const keyEnd = this.#keys.write(key);
+      this.#changelog.append(
+        timestamp,
+        this.#keys.buffer,
+        0,
+        keyEnd,
+        stored,
+        this.#values.storedSerde,
+        null,
+      );
+    }
+    this.#set(key, stored, timestamp);
+  }
+
+  *range(from: K | null, to: K | null): IterableIterator<KeyValueEntry<K, V>> {
+    const [entries, start, end] = this.#bounds(from, to);
+    for (let i = start; i < end; i++) {
+      const entry = entries[i] as Entry<K>;
+      if (!entry.isRemoved) yield this.#view(entry);
+    }
+  }
+
+  *reverseRange(from: K | null, to: K | null): IterableIterator<KeyValueEntry<K, V>> {
+    const [entries, start, end] = this.#bounds(from, to);
+    for (let i = end - 1; i >= start; i--) {
+      const entry = entries[i] as Entry<K>;
+      if (!entry.isRemoved) yield this.#view(entry);
+    }
+  }
+
+  all(): IterableIterator<KeyValueEntry<K, V>> {
+    return this.range(null, null);
+  }
+
+  reverseAll(): IterableIterator<KeyValueEntry<K, V>> {
+    return this.reverseRange(null, null);
+  }
+
+  *prefixScan(prefix: Uint8Array): IterableIterator<KeyValueEntry<K, V>> {
+    const text = Buffer.from(prefix).toString('latin1');
+    const entries = this.#sorted.entries();
+    for (let i = SortedIndex.lowerBound(entries, text); i < entries.length; i++) {
+      const entry = entries[i] as Entry<K>;
+      if (!(entry.sortKey as string).startsWith(text)) return;
+      if (!entry.isRemoved) yield this.#view(entry);
+    }
+  }
+
+  approximateEntryCount(): number {
+    return this.#entries.size;
+  }
+
+  restore(cursor: RecordCursor): void {
+    const { buffer, keyStart, valueStart } = cursor;
+    if (keyStart < 0) return;
+    const key = this.#keys.read(buffer, keyStart, cursor.keyEnd);
+    const stored =
+      valueStart < 0 ? null : this.#values.storedFromBytes(buffer, valueStart, cursor.valueEnd);
+    this.#set(key, stored, cursor.timestamp);
+  }
+
+  committedOffset(): bigint | null {
+    return null;
+  }
+
+  commit(_changelogOffset: bigint | null): void {}
+
+  close(): void {
+    this.isOpen = false;
+    this.#changelog = null;
+    this.#entries.clear();
+    this.#sorted.clear();
+  }
+
+  #set(key: K, stored: unknown, timestamp: number): void {
+    const mapKey = this.#keys.mapKey(key);
+    const entry = this.#entries.get(mapKey);
+    if (stored === null) {
+      if (entry === undefined) return;
+      this.#entries.delete(mapKey);
+      this.#sorted.removed(entry);
+    } else if (entry === undefined) {
+      const added = new Entry(this.#keys.own(key), mapKey, stored, timestamp);
+      this.#entries.add(mapKey, added);
+      this.#sorted.added(added);
+    } else {
+      entry.stored = stored;
+      entry.timestamp = timestamp;
+    }
+  }
+
+  #view(entry: Entry<K>): KeyValueEntry<K, V> {
+    return {
+      key: entry.key,
+      value: this.#values.fromStored(entry.stored),
+      timestamp: entry.timestamp,
+    };
+  }
+
+  #bounds(from: K | null, to: K | null): [readonly Entry<K>[], number, number] {
+    const entries = this.#sorted.entries();
+    const start = from === null ? 0 : SortedIndex.lowerBound(entries, this.#keys.latin1(from));
+    if (to === null) return [entries, start, entries.length];
+    const last = this.#keys.latin1(to);
+    let end = SortedIndex.lowerBound(entries, last);
+    if (end < entries.length && (entries[end] as Entry<K>).sortKey === last) end++;
+    return [entries, start, end];
+  }
+}

@@ -1,0 +1,57 @@
+import { STORE_KEY_INITIAL_BYTES, STORE_KEY_MAX_BYTES } from '../limits.ts';
+import { SerializationError } from '../../serdes/serialization-error.ts';
+import type { RecordSerde } from '../../serdes/serde.ts';
+
+export type MapKey = string | number;
+
+/**
+ * A store's keys: their bytes in one reused buffer, and the primitive that the store's map is keyed
+ * by, which is the serde's own or else the bytes as a latin1 string.
+ */
+export class KeyCodec<K> {
+  readonly serde: RecordSerde<K>;
+  readonly #suffixBytes: number;
+  buffer: Buffer;
+
+  /** `suffixBytes` is room that is kept free behind the key, for a window's start. */
+  constructor(serde: RecordSerde<K>, suffixBytes = 0) {
+    this.serde = serde;
+    this.#suffixBytes = suffixBytes;
+    this.buffer = Buffer.allocUnsafeSlow(STORE_KEY_INITIAL_BYTES);
+  }
+
+  /** Writes the key to the start of `buffer`; returns its end. The buffer may be another afterwards. */
+  write(key: K): number {
+    for (;;) {
+      const end = this.serde.write(key, this.buffer, 0);
+      if (end >= 0 && end + this.#suffixBytes <= this.buffer.length) return end;
+      if (this.buffer.length >= STORE_KEY_MAX_BYTES) {
+        throw new SerializationError(
+          `A key of the serde "${this.serde.name}" is longer than ${String(STORE_KEY_MAX_BYTES)} bytes.`,
+        );
+      }
+      this.buffer = Buffer.allocUnsafeSlow(this.buffer.length * 2);
+    }
+  }
+
+  mapKey(key: K): MapKey {
+    return this.serde.mapKey === undefined ? this.latin1(key) : this.serde.mapKey(key);
+  }
+
+  /** A key that nobody else can change: itself, or a copy if its type can be changed in place. */
+  own(key: K): K {
+    if (this.serde.isImmutable === true) return key;
+    return this.serde.read(this.buffer, 0, this.write(key));
+  }
+
+  /** The key's bytes as a latin1 string: strings in the order of their bytes. */
+  latin1(key: K): string {
+    const end = this.write(key);
+    return this.buffer.toString('latin1', 0, end);
+  }
+
+  /** The key whose bytes stand at `start`, free of that buffer. */
+  read(source: Buffer, start: number, end: number): K {
+    return this.serde.read(source, start, end);
+  }
+}

@@ -1,0 +1,115 @@
+import type { InternalTopology, NodeSpec } from './internal-topology.ts';
+import { javaHashCopyOrder, javaHashOrder } from './java-order.ts';
+import { JavaTreeSet } from './java-tree-set.ts';
+import { nodeGroups } from './subtopologies.ts';
+
+export interface NodeDescription {
+  readonly kind: 'source' | 'processor' | 'sink';
+  readonly name: string;
+  /** What a source reads, or the one topic that a sink writes. */
+  readonly topics: readonly string[];
+  readonly stores: readonly string[];
+  readonly predecessors: readonly string[];
+  readonly successors: readonly string[];
+}
+
+export interface SubtopologyDescription {
+  readonly id: number;
+  readonly nodes: readonly NodeDescription[];
+}
+
+/** What `topology.describe()` returns; `toString()` gives Kafka Streams' text, byte for byte. */
+export class TopologyDescription {
+  readonly subtopologies: readonly SubtopologyDescription[];
+
+  constructor(subtopologies: readonly SubtopologyDescription[]) {
+    this.subtopologies = subtopologies;
+  }
+
+  toString(): string {
+    const parts = this.subtopologies.map(
+      ({ id, nodes }) =>
+        `  Sub-topology: ${String(id)}\n${nodes.map((node) => `    ${nodeText(node)}\n`).join('')}\n`,
+    );
+    return `Topologies:\n ${parts.join('')}`;
+  }
+}
+
+function nodeText(node: NodeDescription): string {
+  const to = `\n      --> ${names(node.successors)}`;
+  const from = `\n      <-- ${names(node.predecessors)}`;
+  switch (node.kind) {
+    case 'source':
+      return `Source: ${node.name} (topics: [${node.topics.join(', ')}])${to}`;
+    case 'processor':
+      return `Processor: ${node.name} (stores: [${node.stores.join(', ')}])${to}${from}`;
+    case 'sink':
+      return `Sink: ${node.name} (topic: ${node.topics.join(', ')})${from}`;
+  }
+}
+
+function names(nodes: readonly string[]): string {
+  return nodes.length === 0 ? 'none' : nodes.join(', ');
+}
+
+/** A node while its group is being connected; `size` counts itself and all that follows, by path. */
+class Described {
+  readonly spec: NodeSpec;
+  size = 1;
+  readonly predecessors = new JavaTreeSet<Described>(compareNodes);
+  readonly successors = new JavaTreeSet<Described>(compareNodes);
+
+  constructor(spec: NodeSpec) {
+    this.spec = spec;
+  }
+
+  grow(delta: number): void {
+    this.size += delta;
+    for (const predecessor of this.predecessors.values()) predecessor.grow(delta);
+  }
+}
+
+/** Larger subtrees first, then by name. */
+function compareNodes(a: Described, b: Described): number {
+  if (a === b) return 0;
+  if (a.size !== b.size) return b.size - a.size;
+  return a.spec.name < b.spec.name ? -1 : 1;
+}
+
+export function describeTopology(topology: InternalTopology): TopologyDescription {
+  return new TopologyDescription(
+    nodeGroups(topology).map(({ id, nodes }) => ({ id, nodes: describeGroup(topology, nodes) })),
+  );
+}
+
+function describeGroup(topology: InternalTopology, group: readonly string[]): NodeDescription[] {
+  const byName = new Map<string, Described>();
+  // Successors are sorted by the sizes known when each is connected, so the order of connecting
+  // shows in the text; Java connects in the order of its hash map.
+  for (const name of javaHashOrder(group)) {
+    byName.set(name, new Described(topology.nodes.get(name) as NodeSpec));
+  }
+  for (const node of byName.values()) {
+    if (node.spec.kind === 'source') continue;
+    for (const name of node.spec.predecessors) {
+      const predecessor = byName.get(name) as Described;
+      node.predecessors.add(predecessor);
+      predecessor.successors.add(node);
+      predecessor.grow(node.size);
+    }
+  }
+  const sorted = [...byName.values()].sort(compareNodes);
+  return sorted.map((node) => ({
+    kind: node.spec.kind,
+    name: node.spec.name,
+    topics: topicsOf(node.spec),
+    stores: node.spec.kind === 'processor' ? javaHashCopyOrder(node.spec.stores) : [],
+    predecessors: node.predecessors.values().map((other) => other.spec.name),
+    successors: node.successors.values().map((other) => other.spec.name),
+  }));
+}
+
+function topicsOf(spec: NodeSpec): readonly string[] {
+  if (spec.kind === 'source') return javaHashCopyOrder(spec.topics);
+  return spec.kind === 'sink' ? [spec.topic] : [];
+}

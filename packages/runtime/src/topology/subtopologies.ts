@@ -1,0 +1,32 @@
+import type { InternalTopology } from './internal-topology.ts';
+
+/** Connected parts of a topology. The id is the place in the list; it is the first number of a task's id. */
+export interface NodeGroup {
+  readonly id: number;
+  /** In the order in which they were added. */
+  readonly nodes: readonly string[];
+}
+
+/**
+ * Connected nodes and nodes that share a store are one subtopology. Ids follow the names of the
+ * source nodes, then those of the other nodes, as Kafka Streams numbers them.
+ */
+export function nodeGroups(topology: InternalTopology): readonly NodeGroup[] {
+  const idOfRoot = new Map<string, number>();
+  const number = (names: readonly string[]): void => {
+    for (const name of [...names].sort()) {
+      const root = topology.groups.root(name);
+      if (!idOfRoot.has(root)) idOfRoot.set(root, idOfRoot.size);
+    }
+  };
+  const all = [...topology.nodes.values()];
+  number(all.filter((node) => node.kind === 'source').map((node) => node.name));
+  number(all.filter((node) => node.kind !== 'source').map((node) => node.name));
+
+  const groups: string[][] = Array.from(idOfRoot, () => []);
+  for (const { name } of all) {
+    const id = idOfRoot.get(topology.groups.root(name)) as number;
+    (groups[id] as string[]).push(name);
+  }
+  return groups.map((nodes, id) => ({ id, nodes }));
+}

@@ -1,0 +1,117 @@
+import type { StreamPartitioner } from '../commit/record-collector-port.ts';
+import type { ProcessorNode } from '../operators/processor-node.ts';
+import type { Serde } from '../serdes/serde.ts';
+import type { StoreBuilder } from '../state/store.ts';
+import { bindInternalTopology, type BindOptions } from './bind.ts';
+import type { BuiltTopology, OffsetReset, TimestampExtractor } from './built-topology.ts';
+import { describeTopology, type TopologyDescription } from './describe.ts';
+import { InternalTopology, type OptionalSerde } from './internal-topology.ts';
+import { validName } from './naming.ts';
+
+/** Serdes of everything that names none and inherits none. */
+export interface DefaultSerdes {
+  readonly key?: OptionalSerde;
+  readonly value?: OptionalSerde;
+}
+
+export interface TopologySourceOptions<K, V> {
+  readonly key?: Serde<K>;
+  readonly value?: Serde<V>;
+  readonly timestampExtractor?: TimestampExtractor;
+  readonly offsetReset?: OffsetReset;
+}
+
+export interface TopologySinkOptions<K, V> {
+  readonly key?: Serde<K>;
+  readonly value?: Serde<V>;
+  readonly partitioner?: StreamPartitioner<K, V>;
+}
+
+const internals = new WeakMap<Topology, { topology: InternalTopology; defaults: DefaultSerdes }>();
+
+/**
+ * A topology of named nodes. `StreamsBuilder.build()` makes one; it can also be put together by hand.
+ */
+export class Topology {
+  constructor(defaults: DefaultSerdes = {}) {
+    internals.set(this, { topology: new InternalTopology(), defaults });
+  }
+
+  addSource<K, V>(
+    name: string,
+    topics: string | readonly string[],
+    options: TopologySourceOptions<K, V> = {},
+  ): this {
+    internalTopology(this).addSource({
+      kind: 'source',
+      name: validName(name),
+      topics: typeof topics === 'string' ? [topics] : topics,
+      keySerde: options.key ?? null,
+      valueSerde: options.value ?? null,
+      timestampExtractor: options.timestampExtractor ?? null,
+      offsetReset: options.offsetReset ?? null,
+    });
+    return this;
+  }
+
+  /** `create` makes one task's node; it is called once per task. */
+  addProcessor(
+    name: string,
+    create: (name: string) => ProcessorNode,
+    ...parents: readonly string[]
+  ): this {
+    internalTopology(this).addProcessor(validName(name), create, parents);
+    return this;
+  }
+
+  addSink<K, V>(
+    name: string,
+    topic: string,
+    options: TopologySinkOptions<K, V>,
+    ...parents: readonly string[]
+  ): this {
+    internalTopology(this).addSink({
+      kind: 'sink',
+      name: validName(name),
+      predecessors: parents,
+      topic,
+      keySerde: options.key ?? null,
+      valueSerde: options.value ?? null,
+      partitioner: options.partitioner ?? null,
+    });
+    return this;
+  }
+
+  addStateStore(builder: StoreBuilder, ...processors: readonly string[]): this {
+    internalTopology(this).addStore(builder, processors);
+    return this;
+  }
+
+  connectProcessorAndStateStores(processor: string, ...stores: readonly string[]): this {
+    internalTopology(this).connectStores([processor], stores);
+    return this;
+  }
+
+  /** `toString()` of the result is Kafka Streams' text, byte for byte. */
+  describe(): TopologyDescription {
+    return describeTopology(internalTopology(this));
+  }
+}
+
+/** The parts behind a topology; for the DSL and for binding, not for users. */
+export function internalTopology(topology: Topology): InternalTopology {
+  return (internals.get(topology) as { topology: InternalTopology }).topology;
+}
+
+/**
+ * A topology with its application's names, ready for tasks. Default serdes given here stand in for
+ * those given when it was built. Throws one TopologyError that names every node without a serde.
+ */
+export function bindTopology(topology: Topology, options: BindOptions): BuiltTopology {
+  const { defaults } = internals.get(topology) as { defaults: DefaultSerdes };
+  return bindInternalTopology(internalTopology(topology), {
+    ...options,
+    defaultKeySerde: defaults.key ?? options.defaultKeySerde ?? null,
+    defaultValueSerde: defaults.value ?? options.defaultValueSerde ?? null,
+  });
+}
