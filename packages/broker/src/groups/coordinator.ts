@@ -2,11 +2,12 @@ import type { Clock } from '@millrace/compaction';
 import { errorCodes } from '@millrace/protocol';
 import type { Logger } from 'pino';
 import { coordinatorErrorCode } from './coordinator-errors.ts';
-import { findExpired } from './expiry.ts';
+import { OffsetExpiry } from './expiry.ts';
+import { GroupAdministration } from './administration.ts';
 import type { Group } from './group.ts';
 import type { GroupConfig } from './group-config.ts';
 import type { GroupContext, GroupStore } from './group-context.ts';
-import { groupRecord, groupTombstone } from './group-records.ts';
+import { groupRecord } from './group-records.ts';
 import type {
   CommitRequest,
   DescribedGroup,
@@ -28,7 +29,6 @@ import type {
 import { GroupTable } from './group-table.ts';
 import { JoinPhase } from './join.ts';
 import { leave } from './leave.ts';
-import { EXPIRY_SLICE_GROUPS } from './limits.ts';
 import { GroupLoader } from './loader.ts';
 import { OffsetsLog, type OffsetsTopic } from './offsets-log.ts';
 import { failAll, OffsetOperations, type CommittableTopics } from './offset-operations.ts';
@@ -36,7 +36,6 @@ import { OffsetStore } from './offsets.ts';
 import { Rebalance } from './rebalance.ts';
 import { joinError, syncError } from './results.ts';
 import { SyncPhase } from './sync.ts';
-import { Delay } from './timers.ts';
 import { generationError } from './validate-member.ts';
 
 export interface GroupCoordinatorOptions {
@@ -59,7 +58,9 @@ export class GroupCoordinator implements GroupService, GroupStore {
   readonly #rebalance: Rebalance;
   readonly #join: JoinPhase;
   readonly #sync: SyncPhase;
-  readonly #expiryDelay: Delay;
+  readonly #administration: GroupAdministration;
+  readonly #expiry: OffsetExpiry;
+  #isClosed = false;
 
   constructor(options: GroupCoordinatorOptions) {
     const { clock, logger, config, topics, offsetsTopic, newUuid } = options;
@@ -70,16 +71,30 @@ export class GroupCoordinator implements GroupService, GroupStore {
     this.#rebalance = new Rebalance(this.#context);
     this.#join = new JoinPhase(this.#context, this.#rebalance);
     this.#sync = new SyncPhase(this.#context, this.#rebalance);
-    this.#expiryDelay = new Delay(clock);
+    this.#administration = new GroupAdministration(
+      this.#context,
+      this.#groups,
+      this.#offsets,
+      this.#operations,
+      this.#log,
+    );
+    this.#expiry = new OffsetExpiry(
+      this.#context,
+      this.#groups,
+      this.#offsets,
+      this.#operations,
+      this.#administration,
+    );
   }
 
   load(): void {
     new GroupLoader(this.#context, this.#groups, this.#offsets, this.#rebalance).load(this.#log);
-    this.#scheduleExpiry();
+    this.#expiry.start();
   }
 
   close(): void {
-    this.#expiryDelay.cancel();
+    this.#isClosed = true;
+    this.#expiry.stop();
     for (const group of this.#groups.all()) {
       group.cancelTimers();
       for (const member of group.members()) {
@@ -103,6 +118,9 @@ export class GroupCoordinator implements GroupService, GroupStore {
   joinGroup(request: JoinRequest, client: GroupClient): JoinResult | Promise<JoinResult> {
     const { groupId, memberId, sessionTimeoutMs } = request;
     const { minSessionTimeoutMs, maxSessionTimeoutMs } = this.#context.config;
+    if (this.#isClosed) return joinError(errorCodes.COORDINATOR_NOT_AVAILABLE, memberId);
+    // Nobody would hear the answer, but the group would wait for the member.
+    if (client.isClosed) return joinError(errorCodes.UNKNOWN_MEMBER_ID, memberId);
     if (groupId === '') return joinError(errorCodes.INVALID_GROUP_ID, memberId);
     if (sessionTimeoutMs < minSessionTimeoutMs || sessionTimeoutMs > maxSessionTimeoutMs) {
       return joinError(errorCodes.INVALID_SESSION_TIMEOUT, memberId);
@@ -133,6 +151,8 @@ export class GroupCoordinator implements GroupService, GroupStore {
   }
 
   syncGroup(request: SyncRequest, client: GroupClient): SyncResult | Promise<SyncResult> {
+    if (this.#isClosed) return syncError(errorCodes.COORDINATOR_NOT_AVAILABLE);
+    if (client.isClosed) return syncError(errorCodes.UNKNOWN_MEMBER_ID);
     if (request.groupId === '') return syncError(errorCodes.INVALID_GROUP_ID);
     const group = this.#groups.get(request.groupId);
     if (group === undefined) return syncError(errorCodes.UNKNOWN_MEMBER_ID);
@@ -226,99 +246,22 @@ export class GroupCoordinator implements GroupService, GroupStore {
   // --- administration ----------------------------------------------------------------------------
 
   describeGroup(groupId: string): DescribedGroup | undefined {
-    const group = this.#groups.get(groupId);
-    if (group === undefined) return undefined;
-    const protocolName = group.state === 'Stable' ? group.protocolName : null;
-    return {
-      groupId,
-      groupState: group.state,
-      protocolType: group.protocolType ?? '',
-      protocolData: protocolName ?? '',
-      members: [...group.members()].map((member) => member.describe(protocolName)),
-    };
+    return this.#administration.describe(groupId);
   }
 
   listGroups(
     statesFilter: readonly string[],
     typesFilter: readonly string[],
   ): readonly ListedGroup[] {
-    const states = new Set(statesFilter.map((state) => state.trim().toLowerCase()));
-    const types = new Set(typesFilter.map((type) => type.trim().toLowerCase()));
-    if (types.size > 0 && !types.has('classic')) return [];
-    const listed: ListedGroup[] = [];
-    for (const { groupId, protocolType, state } of this.#groups.all()) {
-      if (states.size > 0 && !states.has(state.toLowerCase())) continue;
-      listed.push({
-        groupId,
-        protocolType: protocolType ?? '',
-        groupState: state,
-        groupType: 'classic',
-      });
-    }
-    return listed;
+    return this.#administration.list(statesFilter, typesFilter);
   }
 
   deleteGroups(
     groupIds: readonly string[],
   ): readonly { readonly groupId: string; readonly errorCode: ErrorCode }[] {
-    return groupIds.map((groupId) => {
-      const group = this.#groups.get(groupId);
-      if (group === undefined) return { groupId, errorCode: errorCodes.GROUP_ID_NOT_FOUND };
-      if (group.state !== 'Empty') return { groupId, errorCode: errorCodes.NON_EMPTY_GROUP };
-      return { groupId, errorCode: this.#delete(group) };
-    });
-  }
-
-  /** The group's own tombstone comes last: until it is written, whatever is left of it can be deleted again. */
-  #delete(group: Group): ErrorCode {
-    const { groupId } = group;
-    const errorCode = this.#operations.deletePartitions(
+    return groupIds.map((groupId) => ({
       groupId,
-      this.#offsets.partitionsOf(groupId),
-    );
-    if (errorCode !== errorCodes.NONE) return errorCode;
-    try {
-      this.#log.append(groupId, [groupTombstone(groupId)]);
-    } catch (error) {
-      return coordinatorErrorCode(error, this.#context.logger);
-    }
-    this.#groups.remove(group);
-    this.#context.logger.info({ groupId }, 'group is deleted');
-    return errorCodes.NONE;
-  }
-
-  // --- expiry ------------------------------------------------------------------------------------
-
-  #scheduleExpiry(): void {
-    this.#expiryDelay.start(this.#context.config.offsetsRetentionCheckIntervalMs, () => {
-      this.#expire([...this.#groups.all()], 0);
-    });
-  }
-
-  /** A slice of the groups per turn of the loop. */
-  #expire(groups: readonly Group[], start: number): void {
-    const end = Math.min(start + EXPIRY_SLICE_GROUPS, groups.length);
-    for (const group of groups.slice(start, end)) this.#expireGroup(group);
-    if (end === groups.length) {
-      this.#scheduleExpiry();
-      return;
-    }
-    this.#expiryDelay.start(0, () => {
-      this.#expire(groups, end);
-    });
-  }
-
-  #expireGroup(group: Group): void {
-    const { config, clock, logger } = this.#context;
-    const { groupId } = group;
-    if (this.#groups.get(groupId) !== group) return;
-    const { partitions, isAll } = findExpired(group, this.#offsets, config, clock.now());
-    if (partitions.length > 0) {
-      const errorCode = this.#operations.deletePartitions(groupId, partitions);
-      if (errorCode !== errorCodes.NONE) return;
-      logger.info({ groupId, offsets: partitions.length }, 'offsets have expired');
-    }
-    // Someone who was given a member id is about to come back with it.
-    if (isAll && group.state === 'Empty' && group.pendingMembers.size === 0) this.#delete(group);
+      errorCode: this.#administration.delete(groupId),
+    }));
   }
 }

@@ -10,6 +10,7 @@ export function leave(
   group: Group,
   members: readonly LeavingMember[],
 ): LeaveResult {
+  const sizeBefore = group.size;
   const results = members.map(({ memberId, groupInstanceId, reason }) => ({
     memberId,
     groupInstanceId,
@@ -17,12 +18,13 @@ export function leave(
     reason,
   }));
   const gone = results.filter(({ errorCode }) => errorCode === errorCodes.NONE);
-  if (gone.length > 0) {
+  if (group.state === 'PreparingRebalance') {
+    rebalance.maybeComplete(group);
+  } else if (group.size < sizeBefore) {
     const reason = gone
       .map((one) => `${one.memberId || (one.groupInstanceId ?? '')} (${one.reason ?? 'no reason'})`)
       .join(', ');
-    if (group.state === 'PreparingRebalance') rebalance.maybeComplete(group);
-    else rebalance.afterRemoval(group, `members leave: ${reason}`);
+    rebalance.afterRemoval(group, `members leave: ${reason}`);
   }
   return {
     errorCode: errorCodes.NONE,
