@@ -13,6 +13,9 @@ export const MAX_DECOMPRESSED_BATCH_BYTES = 256 * 1024 * 1024;
 /** Bytes: a record with empty key, value and headers still has its seven one-byte fields. */
 export const MIN_RECORD_BYTES = 7;
 
+/** Bytes: a header with an empty key and a null value. */
+export const MIN_HEADER_BYTES = 2;
+
 /** Bytes: where a batch builder starts when it is not told. */
 export const DEFAULT_BATCH_INITIAL_BYTES = 16 * 1024;
 

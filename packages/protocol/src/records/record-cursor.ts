@@ -1,10 +1,10 @@
 import { CorruptRecordError } from '../bytes/protocol-error.ts';
 import { decompress } from '../compression/compress.ts';
-import { MAX_DECOMPRESSED_BATCH_BYTES, MIN_RECORD_BYTES } from '../limits.ts';
+import { MAX_DECOMPRESSED_BATCH_BYTES, MIN_HEADER_BYTES, MIN_RECORD_BYTES } from '../limits.ts';
 import { BATCH_HEADER_BYTES, type TimestampType } from './batch-format.ts';
 import { RecordHeaders } from './headers.ts';
 import type { RecordBatch } from './record-batch.ts';
-import { varint32At, varint64At, type VarintCursor } from './varint-cursor.ts';
+import { NO_VARINT, varint32At, varint64At, type VarintCursor } from './varint-cursor.ts';
 
 const EMPTY = Buffer.alloc(0);
 
@@ -134,7 +134,7 @@ export class RecordCursor {
       position++;
       length = (length >>> 1) ^ -(length & 1);
     } else {
-      length = varint32At(buffer, position, end, slow);
+      length = this.#varint32(index, position, end);
       position = slow.position;
     }
     const recordEnd = position + length;
@@ -148,7 +148,7 @@ export class RecordCursor {
       position++;
       delta = (delta >>> 1) ^ -(delta & 1);
     } else {
-      delta = varint64At(buffer, position, recordEnd, slow);
+      delta = this.#varint64(index, position, recordEnd);
       position = slow.position;
     }
 
@@ -157,7 +157,7 @@ export class RecordCursor {
       position++;
       offsetDelta = (offsetDelta >>> 1) ^ -(offsetDelta & 1);
     } else {
-      offsetDelta = varint32At(buffer, position, recordEnd, slow);
+      offsetDelta = this.#varint32(index, position, recordEnd);
       position = slow.position;
     }
     if (offsetDelta < 0 || offsetDelta > this.#lastOffsetDelta) {
@@ -172,7 +172,7 @@ export class RecordCursor {
       position++;
       keyLength = (keyLength >>> 1) ^ -(keyLength & 1);
     } else {
-      keyLength = varint32At(buffer, position, recordEnd, slow);
+      keyLength = this.#varint32(index, position, recordEnd);
       position = slow.position;
     }
     if (keyLength < -1 || keyLength > recordEnd - position) {
@@ -190,7 +190,7 @@ export class RecordCursor {
       position++;
       valueLength = (valueLength >>> 1) ^ -(valueLength & 1);
     } else {
-      valueLength = varint32At(buffer, position, recordEnd, slow);
+      valueLength = this.#varint32(index, position, recordEnd);
       position = slow.position;
     }
     if (valueLength < -1 || valueLength > recordEnd - position) {
@@ -204,16 +204,18 @@ export class RecordCursor {
     }
 
     let headerCount = 0;
-    if (position === recordEnd - 1 && buffer[position] === 0) {
-      position = recordEnd;
-      this.#headersStart = recordEnd;
-    } else {
-      headerCount = varint32At(buffer, position, recordEnd, slow);
-      this.#headersStart = slow.position;
-      this.#checkHeaders(index, headerCount, slow.position, recordEnd);
+    let headersStart = recordEnd;
+    if (position !== recordEnd - 1 || buffer[position] !== 0) {
+      headerCount = this.#varint32(index, position, recordEnd);
+      headersStart = slow.position;
+      this.#checkHeaders(index, headerCount, headersStart, recordEnd);
+    }
+    if (index + 1 === this.recordCount && recordEnd !== end) {
+      throw this.#corrupt(index, `${end - recordEnd} bytes follow the last record`);
     }
 
     this.#position = recordEnd;
+    this.#headersStart = headersStart;
     this.recordIndex = index;
     this.offsetDelta = offsetDelta;
     this.timestamp = this.#isLogAppendTime ? this.#logAppendTimestamp : this.#baseTimestamp + delta;
@@ -222,9 +224,6 @@ export class RecordCursor {
     this.valueStart = valueStart;
     this.valueEnd = valueEnd;
     this.headerCount = headerCount;
-    if (index + 1 === this.recordCount && recordEnd !== end) {
-      throw this.#corrupt(index, `${end - recordEnd} bytes follow the last record`);
-    }
     return true;
   }
 
@@ -257,14 +256,13 @@ export class RecordCursor {
   }
 
   #checkHeaders(index: number, count: number, start: number, recordEnd: number): void {
-    const slow = this.#slow;
     let position = start;
-    if (count < 0 || count * 2 > recordEnd - position) {
+    if (count < 0 || count * MIN_HEADER_BYTES > recordEnd - position) {
       throw this.#corrupt(index, `header count ${count} does not fit into the record`);
     }
     for (let i = 0; i < count; i++) {
-      const keyLength = varint32At(this.buffer, position, recordEnd, slow);
-      position = slow.position;
+      const keyLength = this.#varint32(index, position, recordEnd);
+      position = this.#slow.position;
       if (keyLength < 0 || keyLength > recordEnd - position) {
         throw this.#corrupt(
           index,
@@ -272,8 +270,8 @@ export class RecordCursor {
         );
       }
       position += keyLength;
-      const valueLength = varint32At(this.buffer, position, recordEnd, slow);
-      position = slow.position;
+      const valueLength = this.#varint32(index, position, recordEnd);
+      position = this.#slow.position;
       if (valueLength < -1 || valueLength > recordEnd - position) {
         throw this.#corrupt(index, `length ${valueLength} of header ${i} reaches past the record`);
       }
@@ -282,6 +280,22 @@ export class RecordCursor {
     if (position !== recordEnd) {
       throw this.#corrupt(index, `${recordEnd - position} bytes follow its headers`);
     }
+  }
+
+  #varint32(index: number, position: number, end: number): number {
+    const value = varint32At(this.buffer, position, end, this.#slow);
+    if (this.#slow.position === NO_VARINT) throw this.#badVarint(index, position);
+    return value;
+  }
+
+  #varint64(index: number, position: number, end: number): number {
+    const value = varint64At(this.buffer, position, end, this.#slow);
+    if (this.#slow.position === NO_VARINT) throw this.#badVarint(index, position);
+    return value;
+  }
+
+  #badVarint(index: number, position: number): CorruptRecordError {
+    return this.#corrupt(index, `the varint at byte ${position} is cut off or too long`);
   }
 
   #corrupt(index: number, what: string): CorruptRecordError {

@@ -212,6 +212,7 @@ describe('RecordCursor', () => {
     ['a timestamp delta that never ends', `1cffffffffffffffffffff` + '00010100', 1],
   ])('refuses %s', (_, hex, count) => {
     expect(read(hex, count)).toThrow(CorruptRecordError);
+    expect(read(hex, count)).toThrow(/batch at offset 0/);
     // Inside a compressed batch the same bytes are as wrong.
     expect(read(hex, count, 'lz4')).toThrow(CorruptRecordError);
   });
@@ -220,6 +221,7 @@ describe('RecordCursor', () => {
     const cursor = new RecordCursor();
     cursor.open(new RecordBatch(batchOf(Buffer.from(`${smallest}00`, 'hex'), 1)));
     expect(() => cursor.next()).toThrow(/record 0 of 1 in the batch at offset 0/);
+    expect(() => cursor.next()).toThrow(CorruptRecordError);
     const builder = new BatchBuilder({ codec: 'zstd', maxBytes: 1000 });
     builder.appendBytes(3, null, Buffer.from('fine'), null);
     cursor.open(new RecordBatch(builder.build({ baseOffset: 9n })));

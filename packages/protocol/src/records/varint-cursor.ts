@@ -1,23 +1,27 @@
-import { CorruptRecordError } from '../bytes/protocol-error.ts';
-
 const TWO_28 = 2 ** 28;
 const TWO_56 = 2 ** 56;
 
-/** Where reading goes on: the second result of the functions below, in an object that is reused. */
+/**
+ * Where reading goes on: the second result of the functions below, in an object that is reused.
+ * NO_VARINT when the varint is cut off at `end` or too long; the caller knows whose it was.
+ */
 export interface VarintCursor {
   position: number;
 }
 
-/** A zigzag varint of 32 bits at `position`; throws CorruptRecordError when it is cut at `end` or too long. */
+export const NO_VARINT = -1;
+
+/** A zigzag varint of 32 bits at `position`. */
 export function varint32At(
   buffer: Buffer,
   position: number,
   end: number,
   after: VarintCursor,
 ): number {
+  after.position = NO_VARINT;
   let bits = 0;
   for (let shift = 0; shift < 35; shift += 7) {
-    if (position >= end) throw cut(position);
+    if (position >= end) return 0;
     const byte = buffer[position++] as number;
     bits |= (byte & 0x7f) << shift;
     if (byte < 0x80) {
@@ -26,7 +30,7 @@ export function varint32At(
       return (bits >>> 1) ^ -(bits & 1);
     }
   }
-  throw new CorruptRecordError(`the varint before byte ${position} does not fit into 32 bits`);
+  return 0;
 }
 
 /**
@@ -39,12 +43,13 @@ export function varint64At(
   end: number,
   after: VarintCursor,
 ): number {
+  after.position = NO_VARINT;
   // The 64 bits in three parts that 32-bit operations can hold: 28, 28 and 8.
   let low = 0;
   let middle = 0;
   let high = 0;
   for (let index = 0; index < 10; index++) {
-    if (position >= end) throw cut(position);
+    if (position >= end) return 0;
     const byte = buffer[position++] as number;
     const seven = byte & 0x7f;
     if (index < 4) low |= seven << (7 * index);
@@ -59,9 +64,5 @@ export function varint64At(
       return (low & 1) === 0 ? half : -half - 1;
     }
   }
-  throw new CorruptRecordError(`the varint before byte ${position} does not fit into 64 bits`);
-}
-
-function cut(position: number): CorruptRecordError {
-  return new CorruptRecordError(`a varint is cut off at byte ${position}`);
+  return 0;
 }
