@@ -68,9 +68,7 @@ export interface GroupHandler {
   /** Asked at each (re)join. */
   subscription(): { readonly topics: readonly string[]; readonly userData: Buffer };
   /** On the leader only. */
-  assign(
-    members: readonly MemberSubscription[],
-  ): Promise<ReadonlyMap<string, MemberAssignment>>;
+  assign(members: readonly MemberSubscription[]): Promise<ReadonlyMap<string, MemberAssignment>>;
   /** Before every rejoin: finish the record in hand and commit; processing stays stopped until `onAssigned`. */
   onRebalance(): Promise<void>;
   onAssigned(assignment: MemberAssignment, metadata: GroupMetadata): Promise<void>;
@@ -86,7 +84,9 @@ export interface GroupPort {
   readonly metadata: GroupMetadata;
   rejoin(reason: string): void;
   /** Throws TaskMigratedError when fenced, RebalanceInProgressError while the group rebalances. */
-  commit(offsets: ReadonlyMap<TopicPartitionKey, TopicPartition & OffsetAndMetadata>): Promise<void>;
+  commit(
+    offsets: ReadonlyMap<TopicPartitionKey, TopicPartition & OffsetAndMetadata>,
+  ): Promise<void>;
   committed(
     partitions: readonly TopicPartition[],
     options: { readonly requireStable: boolean },
@@ -150,6 +150,10 @@ export interface FetchPort {
     partitions: readonly TopicPartition[],
     isolationLevel: IsolationLevel,
   ): Promise<ReadonlyMap<TopicPartitionKey, bigint>>;
+  /** The first offset whose record has the timestamp (epoch ms) or a later one; absent when there is none. */
+  offsetsForTimestamps(
+    partitions: readonly (TopicPartition & { readonly timestampMs: number })[],
+  ): Promise<ReadonlyMap<TopicPartitionKey, bigint>>;
   close(timeoutMs: number): Promise<void>;
 }
 
@@ -162,6 +166,8 @@ export interface ProducerOptions {
   readonly requestTimeoutMs: number;
   readonly deliveryTimeoutMs: number;
   readonly compression: 'none' | 'gzip' | 'snappy' | 'lz4' | 'zstd';
+  /** Larger records are refused, larger requests are split; default 1 MiB, as Kafka's `max.request.size`. */
+  readonly maxRequestBytes?: number;
   /** Called when buffered bytes fall below half of `bufferBytes` after `isFull`. */
   readonly onDrained: () => void;
 }

@@ -1,0 +1,45 @@
+import type { TopicPartitionKey } from './ports.ts';
+
+/** One assigned partition. Assigning it anew makes a new object, so that what is under way for the old one is dropped. */
+export class FetchPartition {
+  readonly key: TopicPartitionKey;
+  readonly topic: string;
+  readonly partition: number;
+  /** Where the next fetch starts. */
+  fetchOffset: bigint;
+  /** After what was drained. */
+  position: bigint;
+  isPaused: boolean;
+  /** After an error that was handed over; until assigned again. */
+  isHalted = false;
+  isInFlight = false;
+  /** What was fetched waits to be drained. */
+  isUndrained = false;
+  maxBytes: number;
+  /** Monotonic ms; not fetched before. */
+  retryAt = -Infinity;
+  failureCount = 0;
+  /** Monotonic ms since when brokers have not known the partition; -1 while they do. */
+  missingSince = -1;
+  /** As metadata of `metadataVersion` had it; -1: no leader. */
+  leader = -1;
+  leaderEpoch = -1;
+  metadataVersion = -1;
+
+  constructor(
+    key: TopicPartitionKey,
+    topic: string,
+    partition: number,
+    offset: bigint,
+    isPaused: boolean,
+    maxBytes: number,
+  ) {
+    this.key = key;
+    this.topic = topic;
+    this.partition = partition;
+    this.fetchOffset = offset;
+    this.position = offset;
+    this.isPaused = isPaused;
+    this.maxBytes = maxBytes;
+  }
+}
