@@ -46,11 +46,15 @@ export async function ensureInternalTopics(
   const wanted: NewTopic[] = [];
   for (const topic of repartition.values()) {
     const partitionCount = counts.get(topic.name) as number;
-    wanted.push(newTopic(topic.name, partitionCount, topic.config, options));
+    // As in Kafka Streams, `topic.` keys count for more than the library's own settings ...
+    const config = new Map([...topic.config, ...options.topicDefaults]);
+    wanted.push(newTopic(topic.name, partitionCount, config, options));
   }
   for (const { changelog, subtopology } of changelogs) {
     const partitionCount = changelog.partitionCount ?? taskCount(subtopology, counts);
-    wanted.push(newTopic(changelog.name, partitionCount, changelog.config, options));
+    // ... but not for more than what a store asks of its changelog.
+    const config = new Map([...options.topicDefaults, ...changelog.config]);
+    wanted.push(newTopic(changelog.name, partitionCount, config, options));
   }
   validate(wanted, existing);
   const missing = wanted.filter(({ topic }) => !existing.has(topic));
@@ -86,6 +90,6 @@ function newTopic(
     topic,
     partitionCount,
     replicationFactor: options.replicationFactor,
-    config: new Map([...options.topicDefaults, ...config]),
+    config,
   };
 }

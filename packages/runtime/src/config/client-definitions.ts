@@ -99,5 +99,5 @@ export const producerDefinitions = [
     },
     ...none,
   }),
-  define('max.request.size', 'int', 1_048_576, 'Largest record.', { allowed: atLeast(0), ...none }),
+  define('max.request.size', 'int', 1_048_576, 'Largest record.', { allowed: atLeast(0) }),
 ] as const;

@@ -1,0 +1,29 @@
+import type { Logger } from 'pino';
+import type { StreamsClient } from './client/ports.ts';
+import type { UncaughtExceptionHandler } from './error-handlers.ts';
+import type { Clock } from './platform/clock.ts';
+import type { YieldToEventLoop } from './platform/event-loop.ts';
+import type { Random } from './platform/random.ts';
+import type { Kafka } from 'kafkajs';
+
+export interface KafkaStreamsOptions {
+  /** A kafkajs instance of your own, with its brokers, TLS and SASL; bootstrap.servers is then not needed. */
+  readonly kafka?: Kafka;
+  /** Content of a configuration file: one JSON object with Kafka's names. Code counts for more. */
+  readonly configFile?: string;
+  /** Environment variables such as MILLRACE_COMMIT_INTERVAL_MS count for most; default: the process's own. */
+  readonly environment?: Readonly<Record<string, string | undefined>>;
+  readonly logger?: Logger;
+  /** Asked when a stream thread ends with an error; the default shuts the client down. */
+  readonly uncaughtExceptionHandler?: UncaughtExceptionHandler;
+  /** Another way to Kafka, or to none, as tests have it; closed together with this client. */
+  readonly client?: StreamsClient;
+  readonly clock?: Clock;
+  readonly random?: Random;
+  readonly yieldToEventLoop?: YieldToEventLoop;
+}
+
+export interface CloseOptions {
+  /** Longest time until `close` settles, ms; default 60,000. What is not done by then is left undone. */
+  readonly timeoutMs?: number;
+}

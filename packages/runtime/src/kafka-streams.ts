@@ -1,0 +1,328 @@
+import { BehaviorSubject, Subject } from 'rxjs';
+import type { Observable } from 'rxjs';
+import type { Logger } from 'pino';
+import { ensureInternalTopics } from './assignment/internal-topics.ts';
+import type { AdminPort, StreamsClient } from './client/ports.ts';
+import type { StreamsConfigInput } from './config/config-input.ts';
+import { loadConfig } from './config/load-config.ts';
+import type { StreamsConfig } from './config/streams-config.ts';
+import { openClient } from './open-client.ts';
+import type { CloseOptions, KafkaStreamsOptions } from './kafka-streams-options.ts';
+import { CLOSE_TIMEOUT_DEFAULT_MS } from './limits.ts';
+import { createLogger } from './logging/logger.ts';
+import { registerClientMetrics } from './metrics/client-metrics.ts';
+import type { Metric } from './metrics/registry.ts';
+import { MetricsRegistry } from './metrics/registry.ts';
+import type { Clock } from './platform/clock.ts';
+import { systemClock } from './platform/clock.ts';
+import { yieldToEventLoop } from './platform/event-loop.ts';
+import type { Random } from './platform/random.ts';
+import { systemRandom } from './platform/random.ts';
+import { within } from './platform/within.ts';
+import type { RestoreProgress } from './restore/progress.ts';
+import { StateMachine } from './state-machine.ts';
+import type { StateChange, StreamsEvent, StreamsState } from './states.ts';
+import { streamsTransitions } from './states.ts';
+import { StreamThread } from './tasks/stream-thread.ts';
+import type { BuiltTopology } from './topology/built-topology.ts';
+import type { Topology } from './topology/topology.ts';
+import { bindTopology } from './topology/topology.ts';
+import { uuidFrom } from './platform/uuid.ts';
+
+/**
+ * Runs a topology against a Kafka cluster: joins the group, restores state, processes, commits and
+ * purges, until it is closed.
+ *
+ * The constructor does no I/O, and throws one ConfigError or TopologyError for all that is wrong.
+ * Nothing dies silently: a stream thread that fails brings the client to ERROR (unless the uncaught
+ * exception handler replaces it), `run()` rejects, and `close()` settles in every state.
+ */
+export class KafkaStreams {
+  readonly #config: StreamsConfig;
+  readonly #topology: BuiltTopology;
+  readonly #options: KafkaStreamsOptions;
+  readonly #clock: Clock;
+  readonly #random: Random;
+  readonly #logger: Logger;
+  readonly #metrics = new MetricsRegistry();
+  readonly #states: StateMachine<StreamsState, StreamsEvent>;
+  readonly #stateChanges: BehaviorSubject<StateChange>;
+  readonly #restoration = new Subject<RestoreProgress>();
+  readonly #processId: string;
+  readonly #clientId: string;
+  #client: StreamsClient | null = null;
+  #admin: AdminPort | null = null;
+  #threads: StreamThread[] = [];
+  #failedThreadCount = 0;
+  #failure: Error | null = null;
+  #closing: Promise<boolean> | null = null;
+  readonly #ended: Promise<void>;
+  #end: () => void = () => undefined;
+
+  constructor(topology: Topology, config: StreamsConfigInput, options: KafkaStreamsOptions = {}) {
+    this.#options = options;
+    const isGivenClient = options.kafka !== undefined || options.client !== undefined;
+    this.#config = loadConfig({
+      config,
+      environment: options.environment ?? process.env,
+      notRequired: isGivenClient ? ['bootstrap.servers'] : [],
+      ...(options.configFile === undefined ? {} : { file: options.configFile }),
+    });
+    this.#topology = bindTopology(topology, {
+      applicationId: this.#config.get('application.id'),
+      defaultKeySerde: this.#config.get('default.key.serde'),
+      defaultValueSerde: this.#config.get('default.value.serde'),
+      defaultTimestampExtractor: this.#config.get('default.timestamp.extractor'),
+      changelogAdditionalRetentionMs: this.#config.get(
+        'windowstore.changelog.additional.retention.ms',
+      ),
+    });
+    this.#clock = options.clock ?? systemClock;
+    this.#random = options.random ?? systemRandom;
+    this.#processId = uuidFrom(this.#random);
+    const applicationId = this.#config.get('application.id');
+    this.#clientId = this.#config.get('client.id') || `${applicationId}-${this.#processId}`;
+    this.#logger = (options.logger ?? createLogger()).child({ application: applicationId });
+    this.#stateChanges = new BehaviorSubject<StateChange>({
+      state: 'CREATED',
+      previous: 'CREATED',
+    });
+    this.#states = new StateMachine('client', streamsTransitions, 'CREATED', (state, previous) => {
+      this.#logger.info({ from: previous, to: state }, 'state');
+      this.#stateChanges.next({ state, previous });
+    });
+    this.#ended = new Promise((resolve) => {
+      this.#end = resolve;
+    });
+    this.#measure(applicationId);
+  }
+
+  get state(): StreamsState {
+    return this.#states.state;
+  }
+
+  /** The state now and every change of it; completes with NOT_RUNNING or ERROR. */
+  get state$(): Observable<StateChange> {
+    return this.#stateChanges.asObservable();
+  }
+
+  /** Progress of each store's restoration; completes when the client has ended. */
+  get restore$(): Observable<RestoreProgress> {
+    return this.#restoration.asObservable();
+  }
+
+  /** What made the client end in ERROR; null otherwise. */
+  get failure(): Error | null {
+    return this.#failure;
+  }
+
+  /** Everything that is measured, under Kafka Streams' names. */
+  metrics(): readonly Metric[] {
+    return this.#metrics.list();
+  }
+
+  /** Connects and joins the group. Rejects, and ends in ERROR, if not even that is possible; only once. */
+  async start(): Promise<void> {
+    this.#states.fire('start');
+    if (this.#config.withoutEffect.length > 0) {
+      this.#logger.info({ keys: this.#config.withoutEffect }, 'these settings have no effect');
+    }
+    try {
+      this.#client = await openClient(this.#config, this.#options, {
+        clientId: this.#clientId,
+        clock: this.#clock,
+        random: this.#random,
+        logger: this.#logger,
+      });
+    } catch (error) {
+      await this.#shutDownWith(error as Error);
+      throw error;
+    }
+    // Closed while it connected.
+    if (this.state !== 'REBALANCING') {
+      await this.#client.close(CLOSE_TIMEOUT_DEFAULT_MS);
+      return;
+    }
+    this.#admin = this.#client.admin();
+    for (let index = 1; index <= this.#config.get('num.stream.threads'); index++) {
+      this.#threads.push(this.#createThread(index));
+    }
+    for (const thread of [...this.#threads]) thread.start();
+  }
+
+  /** Starts and stays until the client has ended; rejects with what made it end in ERROR. */
+  async run(): Promise<void> {
+    await this.start();
+    await this.#ended;
+    if (this.#failure !== null) throw this.#failure;
+  }
+
+  /**
+   * Finishes the records in hand, commits, leaves the group, ends every connection. Always settles, by
+   * `timeoutMs` at the latest; false if something had to be left undone (at worst records are
+   * processed again). May be called at any time, more than once, and from a user function.
+   */
+  close(options: CloseOptions = {}): Promise<boolean> {
+    this.#closing ??= this.#close('shutdown', options.timeoutMs ?? CLOSE_TIMEOUT_DEFAULT_MS);
+    return this.#closing;
+  }
+
+  async #close(event: 'shutdown' | 'fail', timeoutMs: number): Promise<boolean> {
+    this.#states.tryFire(event);
+    const deadlineMs = this.#clock.monotonicMs() + timeoutMs;
+    const left = (): number => Math.max(deadlineMs - this.#clock.monotonicMs(), 0);
+    const reports = await Promise.all(this.#threads.map((thread) => thread.stop(left())));
+    const leftUndone = reports.flatMap((report) => report.leftUndone);
+    const client = this.#client;
+    if (client !== null && !(await settles(this.#clock, left(), client.close(left())))) {
+      leftUndone.push('close the client');
+    }
+    if (leftUndone.length > 0) {
+      this.#logger.warn({ leftUndone, timeoutMs }, 'the stop could not finish everything in time');
+    }
+    this.#states.tryFire('stopped');
+    this.#stateChanges.complete();
+    this.#restoration.complete();
+    this.#end();
+    return leftUndone.length === 0;
+  }
+
+  // ----------------------------------------------------------------------------------- threads
+
+  #createThread(index: number): StreamThread {
+    const client = this.#client as StreamsClient;
+    const admin = this.#admin as AdminPort;
+    const name = `${this.#clientId}-StreamThread-${String(index)}`;
+    const thread: StreamThread = new StreamThread({
+      index,
+      name,
+      clientId: this.#clientId,
+      processId: this.#processId,
+      topology: this.#topology,
+      config: this.#config,
+      client,
+      admin,
+      ensureTopics: () =>
+        ensureInternalTopics(
+          this.#topology,
+          admin,
+          {
+            replicationFactor: this.#config.get('replication.factor'),
+            topicDefaults: this.#config.topicDefaults,
+          },
+          this.#logger,
+        ),
+      clock: this.#clock,
+      random: this.#random,
+      yieldToEventLoop: this.#options.yieldToEventLoop ?? yieldToEventLoop,
+      logger: this.#logger,
+      metrics: this.#metrics,
+      onState: () => {
+        this.#onThreadState();
+      },
+      onRestore: (progress) => {
+        this.#onRestore(progress);
+      },
+      onFailed: (error) => {
+        this.#onThreadFailed(thread, index, error);
+      },
+    });
+    return thread;
+  }
+
+  #onThreadState(): void {
+    if (this.#threads.every((thread) => thread.state === 'RUNNING')) {
+      if (this.state === 'REBALANCING') this.#states.tryFire('allRunning');
+    } else if (
+      this.state === 'RUNNING' &&
+      this.#threads.some(
+        ({ state }) => state === 'PARTITIONS_REVOKED' || state === 'PARTITIONS_ASSIGNED',
+      )
+    ) {
+      this.#states.tryFire('rebalance');
+    }
+  }
+
+  #onThreadFailed(thread: StreamThread, index: number, error: Error): void {
+    this.#failedThreadCount++;
+    const answer = this.#askUncaughtHandler(error, thread.name);
+    if (answer === 'replace-thread' && this.#closing === null) {
+      this.#replace(thread, index).catch((failure: unknown) => {
+        void this.#shutDownWith(failure as Error);
+      });
+      return;
+    }
+    void this.#shutDownWith(error);
+  }
+
+  #askUncaughtHandler(error: Error, threadName: string): 'replace-thread' | 'shutdown-client' {
+    const handler = this.#options.uncaughtExceptionHandler;
+    if (handler === undefined) return 'shutdown-client';
+    try {
+      return handler(error, threadName);
+    } catch (failure) {
+      this.#logger.error({ err: failure }, 'the uncaught exception handler failed');
+      return 'shutdown-client';
+    }
+  }
+
+  async #replace(thread: StreamThread, index: number): Promise<void> {
+    this.#logger.warn({ thread: thread.name }, 'replacing the stream thread');
+    await thread.stop(this.#config.get('task.timeout.ms'));
+    if (this.#closing !== null) return;
+    const next = this.#createThread(index);
+    this.#threads = this.#threads.map((other) => (other === thread ? next : other));
+    next.start();
+  }
+
+  /** To ERROR, once; a close that is under way goes on as it is. */
+  async #shutDownWith(error: Error): Promise<void> {
+    this.#failure ??= error;
+    this.#closing ??= this.#close('fail', CLOSE_TIMEOUT_DEFAULT_MS);
+    await this.#closing;
+  }
+
+  #onRestore(progress: RestoreProgress): void {
+    const { kind, storeName, topic, partition, restoredRecords } = progress;
+    const fields = {
+      store: storeName,
+      topic,
+      partition,
+      offset: progress.currentOffset.toString(),
+      endOffset: progress.endOffset.toString(),
+      restoredRecords,
+    };
+    if (progress.startOffset < progress.endOffset) {
+      if (kind === 'batch') this.#logger.debug(fields, 'restoring');
+      else this.#logger.info(fields, `restoration: ${kind}`);
+    }
+    this.#restoration.next(progress);
+  }
+
+  #measure(applicationId: string): void {
+    const state = (): string => this.state;
+    const alive = (): number => this.#threads.filter((thread) => thread.state !== 'DEAD').length;
+    const failed = (): number => this.#failedThreadCount;
+    registerClientMetrics(this.#metrics, {
+      clientId: this.#clientId,
+      applicationId,
+      get state() {
+        return state();
+      },
+      get aliveThreadCount() {
+        return alive();
+      },
+      get failedThreadCount() {
+        return failed();
+      },
+    });
+  }
+}
+
+async function settles(clock: Clock, ms: number, promise: Promise<unknown>): Promise<boolean> {
+  return within(
+    clock,
+    ms,
+    promise.catch(() => undefined),
+  );
+}

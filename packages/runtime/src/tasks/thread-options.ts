@@ -1,0 +1,40 @@
+import type { Logger } from 'pino';
+import type { PartitionCounts } from '../assignment/partition-counts.ts';
+import type { AdminPort, StreamsClient } from '../client/ports.ts';
+import type { StreamsConfig } from '../config/streams-config.ts';
+import type { MetricsRegistry } from '../metrics/registry.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { YieldToEventLoop } from '../platform/event-loop.ts';
+import type { Random } from '../platform/random.ts';
+import type { RestoreListener } from '../restore/progress.ts';
+import type { BuiltTopology } from '../topology/built-topology.ts';
+import type { ThreadState } from './thread-states.ts';
+
+export interface StreamThreadOptions {
+  /** From 1. */
+  readonly index: number;
+  /** `<client.id>-StreamThread-<index>`. */
+  readonly name: string;
+  readonly clientId: string;
+  readonly processId: string;
+  readonly topology: BuiltTopology;
+  readonly config: StreamsConfig;
+  readonly client: StreamsClient;
+  readonly admin: AdminPort;
+  /** Creates and checks the internal topics; called on the leader, before it assigns. */
+  readonly ensureTopics: () => Promise<PartitionCounts>;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly yieldToEventLoop: YieldToEventLoop;
+  readonly logger: Logger;
+  readonly metrics: MetricsRegistry;
+  readonly onState: (state: ThreadState) => void;
+  readonly onRestore: RestoreListener;
+  /** The thread has ended with this error; everything that it held is released. */
+  readonly onFailed: (error: Error) => void;
+}
+
+/** What a bounded stop had to leave undone; empty after a clean one. */
+export interface StopReport {
+  readonly leftUndone: readonly string[];
+}

@@ -1,0 +1,77 @@
+import type { FetchPort, GroupPort, ProducerPort, StreamsClient } from '../client/ports.ts';
+import type { StreamsConfig } from '../config/streams-config.ts';
+import { RESTORE_FETCH_PARTITION_BYTES } from '../limits.ts';
+
+/** Opens a stream thread's ports as the configuration says. */
+export function openGroup(
+  client: StreamsClient,
+  config: StreamsConfig,
+  threadIndex: number,
+  protocolName: string,
+): GroupPort {
+  const consumer = config.mainConsumer;
+  const instanceId = consumer['group.instance.id'];
+  return client.group({
+    groupId: config.get('application.id'),
+    groupInstanceId: instanceId === null ? null : `${instanceId}-${String(threadIndex)}`,
+    sessionTimeoutMs: consumer['session.timeout.ms'],
+    heartbeatIntervalMs: consumer['heartbeat.interval.ms'],
+    rebalanceTimeoutMs: consumer['max.poll.interval.ms'],
+    protocolName,
+  });
+}
+
+export function openFetcher(
+  client: StreamsClient,
+  config: StreamsConfig,
+  onReady: () => void,
+): FetchPort {
+  const consumer = config.mainConsumer;
+  return client.fetcher({
+    isolationLevel:
+      consumer['isolation.level'] === 'read_committed' ? 'read_committed' : 'read_uncommitted',
+    maxWaitMs: consumer['fetch.max.wait.ms'],
+    minBytes: consumer['fetch.min.bytes'],
+    maxBytes: consumer['fetch.max.bytes'],
+    maxPartitionBytes: consumer['max.partition.fetch.bytes'],
+    onReady,
+  });
+}
+
+/** At least once, a changelog holds what was written, whether or not somebody's transaction held it. */
+export function openRestoreFetcher(
+  client: StreamsClient,
+  config: StreamsConfig,
+  onReady: () => void,
+): FetchPort {
+  const consumer = config.restoreConsumer;
+  return client.fetcher({
+    isolationLevel: 'read_uncommitted',
+    maxWaitMs: consumer['fetch.max.wait.ms'],
+    minBytes: consumer['fetch.min.bytes'],
+    maxBytes: consumer['fetch.max.bytes'],
+    maxPartitionBytes: Math.max(
+      consumer['max.partition.fetch.bytes'],
+      RESTORE_FETCH_PARTITION_BYTES,
+    ),
+    onReady,
+  });
+}
+
+export function openProducer(
+  client: StreamsClient,
+  config: StreamsConfig,
+  onDrained: () => void,
+): ProducerPort {
+  const { producer } = config;
+  return client.producer({
+    lingerMs: producer['linger.ms'],
+    batchBytes: producer['batch.size'],
+    bufferBytes: producer['buffer.memory'],
+    requestTimeoutMs: config.get('request.timeout.ms'),
+    deliveryTimeoutMs: producer['delivery.timeout.ms'],
+    compression: producer['compression.type'] as 'none',
+    maxRequestBytes: producer['max.request.size'],
+    onDrained,
+  });
+}
