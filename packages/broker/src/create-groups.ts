@@ -29,7 +29,6 @@ export function createGroups(
       offsetMetadataMaxBytes: config['offset.metadata.max.bytes'],
       offsetsRetentionMs: config['offsets.retention.minutes'] * MINUTE_MS,
       offsetsRetentionCheckIntervalMs: config['offsets.retention.check.interval.ms'],
-      offsetsPartitions: config['offsets.topic.num.partitions'],
       offsetsLoadBufferBytes: config['offsets.load.buffer.size'],
     },
     topics: {
