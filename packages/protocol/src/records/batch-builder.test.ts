@@ -37,6 +37,19 @@ describe('BatchBuilder', () => {
     }
   });
 
+  it.each([
+    [-1, 2],
+    [3, 2],
+    [0, 5],
+    [0, NaN],
+  ])('refuses the key bounds [%d, %d) of four bytes', (start, end) => {
+    const builder = new BatchBuilder({ codec: 'none', maxBytes: 1000 });
+    expect(() => builder.append(1, Buffer.from('four'), start, end, 'v', careful, null)).toThrow(
+      InvalidValueError,
+    );
+    expect(builder.isEmpty).toBe(true);
+  });
+
   it('guesses the length of a value wrong in both directions', () => {
     // Lengths on both sides of where a varint needs a byte more, and characters of up to 3 bytes.
     const texts = [0, 1, 62, 63, 64, 65, 3, 8190, 8191, 8192, 2, 100, 0].flatMap((length) => [
@@ -162,6 +175,7 @@ describe('BatchBuilder', () => {
     const builder = new BatchBuilder({ codec: 'none', maxBytes: 1000 });
     builder.appendFrom(cursor, 10);
     expect(() => builder.appendFrom(cursor, 10)).toThrow(InvalidValueError);
+    expect(() => builder.appendFrom(cursor, 2 ** 31)).toThrow(InvalidValueError);
     builder.appendFrom(cursor, 20);
     const built = new RecordBatch(builder.build({ baseOffset: 100n }));
     expect([built.recordCount, built.lastOffset, built.nextOffset]).toEqual([2, 120n, 121n]);

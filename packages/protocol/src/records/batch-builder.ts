@@ -13,6 +13,14 @@ import { bytesWriter, type ValueWriter } from './value-writer.ts';
 /** Keys up to this many bytes are copied in a loop: the call into native code costs more. */
 const SHORT_COPY_BYTES = 24;
 
+const MAX_OFFSET_DELTA = 0x7fffffff;
+
+/** As a value's length on the wire: there is none. */
+const NULL_LENGTH = -1;
+
+/** In place of a value's length: the batch is full. */
+const DOES_NOT_FIT = -2;
+
 export interface BatchBuilderOptions {
   readonly codec: Codec;
   /** Target size of a batch before compression, in bytes with its header. */
@@ -106,12 +114,16 @@ export class BatchBuilder {
     if (!Number.isSafeInteger(timestamp) || timestamp < NO_TIMESTAMP) {
       throw new InvalidValueError(`${timestamp} is no timestamp: epoch ms or -1 is expected`);
     }
-    const isFirst = this.recordCount === 0;
     const baseTimestamp =
-      isFirst && this.#deleteHorizonMs === null ? timestamp : this.#baseTimestamp;
+      this.recordCount === 0 && this.#deleteHorizonMs === null ? timestamp : this.#baseTimestamp;
     const timestampDelta = timestamp - baseTimestamp;
     const offsetDelta = this.#nextOffsetDelta;
-    const keyLength = keySource === null ? -1 : keyEnd - keyStart;
+    const keyLength = keySource === null ? NULL_LENGTH : keyEnd - keyStart;
+    if (keySource !== null && (!(keyStart >= 0 && keyLength >= 0) || keyEnd > keySource.length)) {
+      throw new InvalidValueError(
+        `key bounds [${keyStart}, ${keyEnd}) lie outside a source of ${keySource.length} bytes`,
+      );
+    }
     const headersSize = headers === null ? 1 : headers.encodedSize();
     // What of the record's counted bytes is known before the value is: all but it and its length.
     const fixedSize =
@@ -121,56 +133,17 @@ export class BatchBuilder {
       sizeOfVarint(keyLength) +
       (keyLength > 0 ? keyLength : 0);
 
-    const start = this.#position;
-    let valueLength = -1;
-    let bodySize = fixedSize + 1 + headersSize;
-    let valueStart = 0;
-    let end = 0;
-    if (value === null) {
-      end = start + sizeOfVarint(bodySize) + bodySize;
-      if (!this.#makeRoom(end, isFirst)) return false;
-    } else {
-      // The two lengths come before the bytes that they count, so room for them is left by guess;
-      // a wrong guess moves the value by a few bytes.
-      let guess = typeof value === 'string' ? value.length : this.#lastValueLength;
-      for (;;) {
-        bodySize = fixedSize + sizeOfVarint(guess) + guess + headersSize;
-        const guessedStart = start + sizeOfVarint(bodySize) + fixedSize + sizeOfVarint(guess);
-        const written =
-          guessedStart <= this.#buffer.length
-            ? writer.write(value, this.#buffer, guessedStart)
-            : -1;
-        if (written === -1) {
-          // Only a guess, so it never asks for more than there may be.
-          const needed = Math.min(guessedStart + guess + headersSize, this.#limit(isFirst));
-          if (!this.#grow(needed, isFirst)) return false;
-          continue;
-        }
-        valueLength = written - guessedStart;
-        if (!(valueLength >= 0) || written > this.#buffer.length) {
-          throw new InvalidValueError(
-            `a value writer at ${guessedStart} of ${this.#buffer.length} bytes returned ${written}`,
-          );
-        }
-        bodySize = fixedSize + sizeOfVarint(valueLength) + valueLength + headersSize;
-        end = start + sizeOfVarint(bodySize) + bodySize;
-        valueStart = end - headersSize - valueLength;
-        if (end > this.#buffer.length) {
-          if (!this.#grow(end, isFirst)) return false;
-          guess = valueLength;
-          continue;
-        }
-        if (end > this.#maxBytes && !isFirst) return false;
-        if (valueStart !== guessedStart) {
-          this.#buffer.copyWithin(valueStart, guessedStart, written);
-        }
-        this.#lastValueLength = valueLength;
-        break;
-      }
-    }
+    const valueLength =
+      value === null
+        ? this.#placeNull(fixedSize, headersSize)
+        : this.#placeValue(value, writer, fixedSize, headersSize);
+    if (valueLength === DOES_NOT_FIT) return false;
 
+    const valueSize = sizeOfVarint(valueLength) + (valueLength > 0 ? valueLength : 0);
+    const bodySize = fixedSize + valueSize + headersSize;
     const buffer = this.#buffer;
-    let position = writeVarint(buffer, start, bodySize);
+    let position = writeVarint(buffer, this.#position, bodySize);
+    const end = position + bodySize;
     buffer[position++] = 0;
     position = writeVarlong(buffer, position, timestampDelta);
     position = writeVarint(buffer, position, offsetDelta);
@@ -194,6 +167,58 @@ export class BatchBuilder {
     return true;
   }
 
+  /** Makes room for a record without a value; returns the length that is written for it. */
+  #placeNull(fixedSize: number, headersSize: number): number {
+    const bodySize = fixedSize + 1 + headersSize;
+    const end = this.#position + sizeOfVarint(bodySize) + bodySize;
+    if (end > this.#maxBytes && this.recordCount > 0) return DOES_NOT_FIT;
+    if (end > this.#buffer.length && !this.#grow(end)) return DOES_NOT_FIT;
+    return NULL_LENGTH;
+  }
+
+  /**
+   * Has the value written to where it will be, with room for what comes before it, and returns its
+   * length. Two lengths come before the bytes that they count, so their size is a guess; a wrong
+   * one moves the value by a few bytes.
+   */
+  #placeValue<T>(value: T, writer: ValueWriter<T>, fixedSize: number, headersSize: number): number {
+    const start = this.#position;
+    let guess = typeof value === 'string' ? value.length : this.#lastValueLength;
+    for (;;) {
+      const guessedSize = sizeOfVarint(guess) + guess;
+      const guessedBody = fixedSize + guessedSize + headersSize;
+      const valueStart = start + sizeOfVarint(guessedBody) + fixedSize + (guessedSize - guess);
+      const capacity = this.#buffer.length;
+      const written =
+        valueStart <= capacity ? writer.write(value, this.#buffer, valueStart) : DOES_NOT_FIT;
+      if (written === -1 || written === DOES_NOT_FIT) {
+        // The wish is only a guess, so it never exceeds what there may be.
+        if (!this.#grow(Math.min(valueStart + guess + headersSize, this.#limit()))) {
+          return DOES_NOT_FIT;
+        }
+        continue;
+      }
+      const length = written - valueStart;
+      if (!(length >= 0) || written > capacity) {
+        throw new InvalidValueError(
+          `a value writer at byte ${valueStart} of ${capacity} returned ${written}`,
+        );
+      }
+      const bodySize = fixedSize + sizeOfVarint(length) + length + headersSize;
+      const end = start + sizeOfVarint(bodySize) + bodySize;
+      if (end > this.#maxBytes && this.recordCount > 0) return DOES_NOT_FIT;
+      if (end > capacity) {
+        if (!this.#grow(end)) return DOES_NOT_FIT;
+        guess = length;
+        continue;
+      }
+      const rightStart = end - headersSize - length;
+      if (rightStart !== valueStart) this.#buffer.copyWithin(rightStart, valueStart, written);
+      this.#lastValueLength = length;
+      return length;
+    }
+  }
+
   /** The same for bytes at hand. */
   appendBytes(
     timestamp: number,
@@ -211,7 +236,7 @@ export class BatchBuilder {
    */
   appendFrom(cursor: RecordCursor, offsetDelta = cursor.offsetDelta): boolean {
     const previous = this.#nextOffsetDelta;
-    if (offsetDelta < previous) {
+    if (!(offsetDelta >= previous && offsetDelta <= MAX_OFFSET_DELTA)) {
       throw new InvalidValueError(
         `offset delta ${offsetDelta} does not follow the ${previous - 1} of the last record`,
       );
@@ -294,22 +319,17 @@ export class BatchBuilder {
     return rebased;
   }
 
-  /** For a known end. False: the batch is not empty and the record does not fit. */
-  #makeRoom(end: number, isFirst: boolean): boolean {
-    if (!isFirst && end > this.#maxBytes) return false;
-    return end <= this.#buffer.length || this.#grow(end, isFirst);
+  /** How far the buffer may grow now. */
+  #limit(): number {
+    return this.recordCount === 0 ? MAX_BATCH_BYTES : this.#maxBytes;
   }
 
-  #limit(isFirst: boolean): number {
-    return isFirst ? MAX_BATCH_BYTES : this.#maxBytes;
-  }
-
-  /** Grows to `needed` bytes at least, and always by something. */
-  #grow(needed: number, isFirst: boolean): boolean {
+  /** Grows to `needed` bytes at least, and always by something; false when the limit is reached. */
+  #grow(needed: number): boolean {
     const capacity = this.#buffer.length;
-    const limit = this.#limit(isFirst);
+    const limit = this.#limit();
     if (capacity >= limit || needed > limit) {
-      if (!isFirst) return false;
+      if (this.recordCount > 0) return false;
       throw new BatchTooLargeError(
         `a record of at least ${needed} bytes does not fit into a batch, whose limit is ${limit}`,
       );
