@@ -1,0 +1,50 @@
+/** Offset index entry: relative offset and file position, int32 each. */
+export const OFFSET_INDEX_ENTRY_BYTES = 8;
+
+/** Time index entry: int64 timestamp, int32 relative offset. */
+export const TIME_INDEX_ENTRY_BYTES = 12;
+
+/** Transaction index entry: version, producer id, first offset, last offset, last stable offset. */
+export const TXN_INDEX_ENTRY_BYTES = 34;
+
+/** Relative offsets within a segment are int32. */
+export const MAX_RELATIVE_OFFSET = 2_147_483_647n;
+
+/** File positions within a segment are int32. */
+export const MAX_SEGMENT_BYTES = 2_147_483_647;
+
+/** Batches of one producer that are remembered to answer its retries (Kafka's number). */
+export const BATCHES_REMEMBERED_PER_PRODUCER = 5;
+
+/** Producers that are silent for this long are forgotten (producer.id.expiration.ms). */
+export const PRODUCER_EXPIRATION_MS = 86_400_000;
+
+/** Records that are named when a batch is refused. */
+export const MAX_RECORD_ERRORS_REPORTED = 100;
+
+/** Inactive segments whose log file is kept open, per log directory. */
+export const MAX_OPEN_INACTIVE_SEGMENTS = 512;
+
+/** Memory for the indexes of inactive segments, per log directory, bytes. */
+export const MAX_CACHED_INDEX_BYTES = 67_108_864;
+
+/** Batch headers are looked for in steps of this many bytes. */
+export const SCAN_CHUNK_BYTES = 8_192;
+
+/** Start-up reads segments in steps of this many bytes (a larger batch gets a larger buffer). */
+export const RECOVERY_CHUNK_BYTES = 1_048_576;
+
+/** Where recent readers stopped, per segment; saves sequential readers the index. */
+export const POSITION_HINTS_PER_SEGMENT = 8;
+
+/** Topic names (Kafka's bound). */
+export const MAX_TOPIC_NAME_LENGTH = 249;
+
+/** A file name on all common file systems. */
+export const MAX_FILE_NAME_LENGTH = 255;
+
+/** No text file of a log directory is larger; a larger one is not ours. */
+export const MAX_TEXT_FILE_BYTES = 268_435_456;
+
+/** The least that a read takes from the file: enough for one usual batch, bytes. */
+export const BATCH_READ_AHEAD_BYTES = 4_096;

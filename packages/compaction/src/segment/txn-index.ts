@@ -1,0 +1,133 @@
+import type { Disk } from '../platform/disk.ts';
+import { CorruptIndexError } from '../errors.ts';
+import { TXN_INDEX_ENTRY_BYTES } from '../limits.ts';
+
+const ENTRY = TXN_INDEX_ENTRY_BYTES;
+const VERSION = 0;
+
+export interface AbortedTransaction {
+  readonly producerId: bigint;
+  readonly firstOffset: bigint;
+  /** Of the abort marker. */
+  readonly lastOffset: bigint;
+  /** At the time of the marker. */
+  readonly lastStableOffset: bigint;
+}
+
+/** `.txnindex`: the transactions whose abort marker lies in this segment, in marker order. */
+export class TxnIndex {
+  readonly baseOffset: bigint;
+  readonly #disk: Disk;
+  #path: string;
+  #entries: AbortedTransaction[] | null = null;
+
+  constructor(disk: Disk, path: string, baseOffset: bigint) {
+    this.#disk = disk;
+    this.#path = path;
+    this.baseOffset = baseOffset;
+  }
+
+  get path(): string {
+    return this.#path;
+  }
+
+  /** Throws CorruptIndexError on what no writer leaves. */
+  entries(): readonly AbortedTransaction[] {
+    this.#entries ??= this.#load();
+    return this.#entries;
+  }
+
+  #load(): AbortedTransaction[] {
+    const stat = this.#disk.stat(this.#path);
+    if (!stat || stat.sizeBytes === 0) return [];
+    const bytes = this.#disk.readFile(this.#path);
+    if (bytes.length % ENTRY !== 0) {
+      throw new CorruptIndexError(
+        `${this.#path}: ${String(bytes.length)} bytes are no whole entries`,
+      );
+    }
+    const entries: AbortedTransaction[] = [];
+    for (let at = 0; at < bytes.length; at += ENTRY) {
+      const version = bytes.readInt16BE(at);
+      const entry: AbortedTransaction = {
+        producerId: bytes.readBigInt64BE(at + 2),
+        firstOffset: bytes.readBigInt64BE(at + 10),
+        lastOffset: bytes.readBigInt64BE(at + 18),
+        lastStableOffset: bytes.readBigInt64BE(at + 26),
+      };
+      const previous = entries.at(-1);
+      const isInOrder =
+        entry.lastOffset >= this.baseOffset &&
+        entry.firstOffset <= entry.lastOffset &&
+        (!previous || entry.lastOffset > previous.lastOffset);
+      if (version > VERSION || version < 0 || !isInOrder) {
+        throw new CorruptIndexError(
+          `${this.#path}: entry at byte ${String(at)} (version ${String(version)}, offsets ` +
+            `${String(entry.firstOffset)} to ${String(entry.lastOffset)}) is out of place`,
+        );
+      }
+      entries.push(entry);
+    }
+    return entries;
+  }
+
+  append(entry: AbortedTransaction): void {
+    const known = this.entries();
+    const bytes = Buffer.alloc(ENTRY);
+    bytes.writeInt16BE(VERSION, 0);
+    bytes.writeBigInt64BE(entry.producerId, 2);
+    bytes.writeBigInt64BE(entry.firstOffset, 10);
+    bytes.writeBigInt64BE(entry.lastOffset, 18);
+    bytes.writeBigInt64BE(entry.lastStableOffset, 26);
+    const file = this.#disk.open(this.#path, 'create');
+    try {
+      file.write(bytes, known.length * ENTRY);
+    } finally {
+      file.close();
+    }
+    this.#entries = [...known, entry];
+  }
+
+  /** Empties it, in memory and on disk; a file that isn't there stays away. */
+  reset(): void {
+    this.#entries = [];
+    const stat = this.#disk.stat(this.#path);
+    if (!stat || stat.sizeBytes === 0) return;
+    const file = this.#disk.open(this.#path, 'readWrite');
+    try {
+      file.truncate(0);
+    } finally {
+      file.close();
+    }
+  }
+
+  /**
+   * Adds to `found` the transactions that a reader of [from, upper) must skip. True: no later
+   * segment can hold another one.
+   */
+  collect(from: bigint, upper: bigint, found: AbortedTransaction[]): boolean {
+    for (const entry of this.entries()) {
+      if (entry.lastOffset >= from && entry.firstOffset < upper) found.push(entry);
+      if (entry.lastStableOffset >= upper) return true;
+    }
+    return false;
+  }
+
+  async sync(): Promise<void> {
+    if (!this.#disk.stat(this.#path)) return;
+    const file = this.#disk.open(this.#path, 'readWrite');
+    try {
+      await file.sync();
+    } finally {
+      file.close();
+    }
+  }
+
+  release(): void {
+    this.#entries = null;
+  }
+
+  moveTo(path: string): void {
+    this.#path = path;
+  }
+}
