@@ -1,0 +1,110 @@
+import { BatchBuilder } from '@millrace/protocol';
+import type { RecordHeaders } from '@millrace/protocol';
+import { MissingTopicError } from '../client/errors.ts';
+import type {
+  PartitionBuffer,
+  ProducerOptions,
+  ProducerPort,
+  TopicPartitionKey,
+} from '../client/ports.ts';
+import { topicPartitionKey } from '../client/ports.ts';
+import type { RecordSerde } from '../serdes/serde.ts';
+import type { FakeCluster } from './fake-cluster.ts';
+
+/** Encodes into real batches and appends them to the fake cluster when they are full or flushed. */
+export class FakeProducer implements ProducerPort {
+  readonly #cluster: FakeCluster;
+  readonly #options: ProducerOptions;
+  readonly #buffers = new Map<TopicPartitionKey, FakePartitionBuffer>();
+  /** Set by tests: nothing more should be processed until it is cleared. */
+  isFull = false;
+  failure: Error | null = null;
+  /** Makes the next flushes fail, in order. */
+  readonly flushFailures: Error[] = [];
+  /** Awaited by each flush. */
+  onFlush: (() => Promise<void>) | null = null;
+  flushCount = 0;
+  isClosed = false;
+
+  constructor(cluster: FakeCluster, options: ProducerOptions) {
+    this.#cluster = cluster;
+    this.#options = options;
+  }
+
+  partitionCount(topic: string): Promise<number> {
+    const count = this.#cluster.partitionCount(topic);
+    if (count === undefined) {
+      return Promise.reject(new MissingTopicError(`Topic ${topic} does not exist`));
+    }
+    return Promise.resolve(count);
+  }
+
+  partition(topic: string, partition: number): PartitionBuffer {
+    const key = topicPartitionKey(topic, partition);
+    let buffer = this.#buffers.get(key);
+    if (buffer === undefined) {
+      buffer = new FakePartitionBuffer(this.#cluster, topic, partition, this.#options.batchBytes);
+      this.#buffers.set(key, buffer);
+    }
+    return buffer;
+  }
+
+  /** The room that `isFull` asked for is there. */
+  drained(): void {
+    this.isFull = false;
+    this.#options.onDrained();
+  }
+
+  async flush(): Promise<void> {
+    this.flushCount++;
+    await this.onFlush?.();
+    const failure = this.flushFailures.shift();
+    if (failure !== undefined) throw failure;
+    for (const buffer of this.#buffers.values()) buffer.send();
+  }
+
+  close(): Promise<void> {
+    this.isClosed = true;
+    return Promise.resolve();
+  }
+}
+
+class FakePartitionBuffer implements PartitionBuffer {
+  readonly #cluster: FakeCluster;
+  readonly #topic: string;
+  readonly #partition: number;
+  readonly #builder: BatchBuilder;
+  ackedEndOffset: bigint | null = null;
+
+  constructor(cluster: FakeCluster, topic: string, partition: number, batchBytes: number) {
+    this.#cluster = cluster;
+    this.#topic = topic;
+    this.#partition = partition;
+    this.#builder = new BatchBuilder({ codec: 'none', maxBytes: batchBytes });
+  }
+
+  append<V>(
+    timestamp: number,
+    keySource: Buffer | null,
+    keyStart: number,
+    keyEnd: number,
+    value: V | null,
+    valueSerde: RecordSerde<V>,
+    headers: RecordHeaders | null,
+  ): void {
+    while (
+      !this.#builder.append(timestamp, keySource, keyStart, keyEnd, value, valueSerde, headers)
+    ) {
+      this.send();
+    }
+  }
+
+  send(): void {
+    if (this.#builder.isEmpty) return;
+    const log = this.#cluster.log(this.#topic, this.#partition);
+    log.append(this.#builder.build());
+    this.#builder.reset();
+    this.ackedEndOffset = log.endOffset;
+    this.#cluster.changed(this.#topic, this.#partition);
+  }
+}
