@@ -15,7 +15,39 @@ import {
   Produce,
   SyncGroup,
 } from '@millrace/protocol';
-import type { Api } from '@millrace/protocol';
+import type {
+  Api,
+  CreateTopicsRequest,
+  CreateTopicsResponse,
+  DeleteRecordsRequest,
+  DeleteRecordsResponse,
+  DescribeConfigsRequest,
+  DescribeConfigsResponse,
+  FetchRequest,
+  FetchResponse,
+  FindCoordinatorRequest,
+  FindCoordinatorResponse,
+  HeartbeatRequest,
+  HeartbeatResponse,
+  InitProducerIdRequest,
+  InitProducerIdResponse,
+  JoinGroupRequest,
+  JoinGroupResponse,
+  LeaveGroupRequest,
+  LeaveGroupResponse,
+  ListOffsetsRequest,
+  ListOffsetsResponse,
+  MetadataRequest,
+  MetadataResponse,
+  OffsetCommitRequest,
+  OffsetCommitResponse,
+  OffsetFetchRequest,
+  OffsetFetchResponse,
+  ProduceRequest,
+  ProduceResponse,
+  SyncGroupRequest,
+  SyncGroupResponse,
+} from '@millrace/protocol';
 import type { ApiUse } from './transport.ts';
 
 function use<Req, Res>(
@@ -26,11 +58,34 @@ function use<Req, Res>(
   return { api, minVersion, maxVersion };
 }
 
+export interface ApiUses {
+  readonly produce: ApiUse<ProduceRequest, ProduceResponse>;
+  readonly produceZstd: ApiUse<ProduceRequest, ProduceResponse>;
+  readonly fetch: ApiUse<FetchRequest, FetchResponse>;
+  readonly listOffsets: ApiUse<ListOffsetsRequest, ListOffsetsResponse>;
+  readonly metadata: ApiUse<MetadataRequest, MetadataResponse>;
+  readonly findCoordinator: ApiUse<FindCoordinatorRequest, FindCoordinatorResponse>;
+  readonly joinGroup: ApiUse<JoinGroupRequest, JoinGroupResponse>;
+  readonly syncGroup: ApiUse<SyncGroupRequest, SyncGroupResponse>;
+  readonly heartbeat: ApiUse<HeartbeatRequest, HeartbeatResponse>;
+  readonly leaveGroup: ApiUse<LeaveGroupRequest, LeaveGroupResponse>;
+  readonly offsetCommit: ApiUse<OffsetCommitRequest, OffsetCommitResponse>;
+  readonly joinGroupStatic: ApiUse<JoinGroupRequest, JoinGroupResponse>;
+  readonly syncGroupStatic: ApiUse<SyncGroupRequest, SyncGroupResponse>;
+  readonly heartbeatStatic: ApiUse<HeartbeatRequest, HeartbeatResponse>;
+  readonly offsetCommitStatic: ApiUse<OffsetCommitRequest, OffsetCommitResponse>;
+  readonly offsetFetch: ApiUse<OffsetFetchRequest, OffsetFetchResponse>;
+  readonly initProducerId: ApiUse<InitProducerIdRequest, InitProducerIdResponse>;
+  readonly createTopics: ApiUse<CreateTopicsRequest, CreateTopicsResponse>;
+  readonly deleteRecords: ApiUse<DeleteRecordsRequest, DeleteRecordsResponse>;
+  readonly describeConfigs: ApiUse<DescribeConfigsRequest, DescribeConfigsResponse>;
+}
+
 /**
  * The versions that the client speaks. Lower ends: what the calls cannot do without. Upper ends: the
  * last version before the API goes by topic ids or changes its meaning.
  */
-export const apiUses = {
+export const apiUses: ApiUses = {
   produce: use(Produce, 3, 8),
   /** zstd needs version 7 (KIP-110). */
   produceZstd: use(Produce, 7, 8),
@@ -54,4 +109,4 @@ export const apiUses = {
   createTopics: use(CreateTopics, 2, 7),
   deleteRecords: use(DeleteRecords, 0, 2),
   describeConfigs: use(DescribeConfigs, 1, 4),
-} as const;
+};

@@ -82,6 +82,10 @@ export interface GroupPort {
   /** Joins and stays a member, with a heartbeat timer of its own, until `leave`. */
   join(handler: GroupHandler): void;
   readonly metadata: GroupMetadata;
+  /**
+   * Joins again. The group rebalances if this member leads it or its subscription (user data included)
+   * has changed; otherwise it is handed the current assignment once more, in the same generation.
+   */
   rejoin(reason: string): void;
   /** Throws TaskMigratedError when fenced, RebalanceInProgressError while the group rebalances. */
   commit(

@@ -33,6 +33,8 @@ export interface KafkaJsSocket {
   uncork(): void;
   write(chunk: Buffer): boolean;
   destroy(error?: Error): void;
+  readonly destroyed: boolean;
+  once(event: 'close', listener: () => void): unknown;
 }
 
 export interface KafkaJsConnection {

@@ -256,14 +256,20 @@ function writeAll({ socket }: KafkaJsConnection, chunks: readonly Buffer[]): voi
   socket.uncork();
 }
 
+/** Resolves when the socket is gone. */
 async function destroy(connection: KafkaJsConnection, error: Error): Promise<void> {
   const { socket } = connection;
-  if (!connection.isConnected()) {
-    // Ends kafkajs's connect() and its timer; nothing of it was used yet.
+  const gone =
+    socket === undefined || socket.destroyed
+      ? Promise.resolve()
+      : new Promise<void>((resolve) => socket.once('close', resolve));
+  if (connection.isConnected()) {
+    connection.rejectRequests(error);
+    await connection.disconnect();
+    socket?.destroy();
+  } else {
+    // With an error it also ends kafkajs's connect() and its timer.
     socket?.destroy(error);
-    return;
   }
-  connection.rejectRequests(error);
-  await connection.disconnect();
-  socket?.destroy();
+  await gone;
 }
