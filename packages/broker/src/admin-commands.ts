@@ -19,7 +19,7 @@ export function adminCommands(context: AdminContext): ReadonlyMap<string, AdminC
   return new Map<string, AdminCommand>([
     ['status', () => status(context)],
     ['topics', (args) => topics(context, args)],
-    ['flush', () => context.logDir.flush()],
+    ['flush', () => flush(context)],
     [
       'stop',
       () => {
@@ -27,6 +27,12 @@ export function adminCommands(context: AdminContext): ReadonlyMap<string, AdminC
       },
     ],
   ]);
+}
+
+/** Everything that was appended is on disk when this resolves. */
+async function flush({ logDir }: AdminContext): Promise<void> {
+  await Promise.all([...logDir.logs()].map((log) => log.flush()));
+  await logDir.checkpoint();
 }
 
 function status({ broker, dataDir, startedMs, connectionCount }: AdminContext): unknown {
@@ -78,9 +84,9 @@ function describe(topic: Topic): unknown {
     topicId: topic.topicId,
     isInternal: topic.isInternal,
     configs: Object.fromEntries(topic.configs),
-    partitions: topic.partitions.map(({ index, log }) => ({
+    partitions: topic.partitions.map(({ index, log, leaderEpoch }) => ({
       partition: index,
-      leaderEpoch: log.leaderEpoch,
+      leaderEpoch,
       logStartOffset: log.logStartOffset,
       highWatermark: log.highWatermark,
       lastStableOffset: log.lastStableOffset,

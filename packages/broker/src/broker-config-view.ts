@@ -1,14 +1,7 @@
-import { logConfigDefinitions } from '@millrace/compaction';
-import {
-  brokerConfigDefinitions,
-  LONG_MAX,
-  type BrokerConfigDefinition,
-} from './config-definitions.ts';
+import { logConfigDefinitions, LONG_MAX, LONG_MAX_TEXT } from '@millrace/compaction';
+import { brokerConfigDefinitions, type BrokerConfigDefinition } from './config-definitions.ts';
 import type { BrokerServices } from './services.ts';
 import { ConfigSource, configTypeCodes, type DescribedConfig } from './topics/topic-config.ts';
-
-/** int64 maximum as Kafka writes it. */
-const LONG_MAX_TEXT = '9223372036854775807';
 
 /** The broker's settings as DescribeConfigs tells them. */
 export function describeBrokerConfig(broker: BrokerServices): DescribedConfig[] {

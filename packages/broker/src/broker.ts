@@ -1,4 +1,12 @@
-import { LogDir, LogStoreError, type Clock, type Disk, type Random } from '@millrace/compaction';
+import {
+  LogDir,
+  LogStoreError,
+  LONG_MAX,
+  parseLogConfig,
+  type Clock,
+  type Disk,
+  type Random,
+} from '@millrace/compaction';
 import { randomUuid } from '@millrace/protocol';
 import type { Logger } from 'pino';
 import { adminCommands } from './admin-commands.ts';
@@ -84,19 +92,22 @@ export class Broker {
     const { config, given } = options.config;
     const startedMs = clock.monotonicMs();
 
+    // Read once the directory is ours: by the first log that asks, or right after.
+    let topicsFile: TopicsFile | null = null;
+    const loadTopicsFile = (): TopicsFile => (topicsFile ??= TopicsFile.load(disk, dataDir));
     const logDir = await LogDir.open(dataDir, {
       clock,
       disk,
       random,
       logger,
       nodeId: config['node.id'],
-      brokerDefaults: given,
-      producerIdExpirationMs: config['producer.id.expiration.ms'],
+      configOf: (topic) => parseLogConfig(loadTopicsFile().configsOf(topic), given),
+      producerExpirationMs: config['producer.id.expiration.ms'],
     });
     closers.push(() => logDir.close());
     const topics = new TopicRegistry({
       logDir,
-      file: TopicsFile.load(disk, dataDir),
+      file: loadTopicsFile(),
       defaults: given,
       newTopicId: () => randomUuid((target) => random.bytes(16).copy(target)),
       internalTopic: (name) => internalTopic(name, config),
@@ -186,9 +197,11 @@ export class Broker {
       config['producer.id.expiration.check.interval.ms'],
       config['producer.id.expiration.check.interval.ms'],
       () => {
-        for (const log of logDir.logs()) log.expireProducers();
+        logDir.expireProducers();
       },
     );
+    const flushMs = config['log.flush.scheduler.interval.ms'];
+    if (flushMs < LONG_MAX) tasks.every('flush', flushMs, flushMs, () => logDir.flushDueLogs());
     logger.info(
       { bootstrapServers: bootstrapServersOf(host, node.port), dataDir, topics: topics.size },
       'broker is ready',

@@ -1,3 +1,5 @@
+import { LONG_MAX } from '@millrace/compaction';
+
 /** Kinds of a value; `list` is Kafka's comma-separated string. */
 export type ConfigKind = 'boolean' | 'int' | 'long' | 'double' | 'string' | 'list';
 
@@ -12,9 +14,6 @@ export interface BrokerConfigDefinition {
 }
 
 const INT_MAX = 2_147_483_647;
-
-/** Stands for Kafka's int64 maximum, "never": numbers above are not exact. */
-export const LONG_MAX = Number.MAX_SAFE_INTEGER;
 
 /**
  * The broker's own configuration under Kafka's names. Those that are defaults of topic configuration

@@ -1,4 +1,4 @@
-import { FakeClock } from '../../../compaction/src/platform/fake-clock.ts';
+import { FakeClock } from '@millrace/compaction';
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { Partition } from '../topics/topic.ts';
 import { FetchPurgatory, type ParkedFetch } from './purgatory.ts';

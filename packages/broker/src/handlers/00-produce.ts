@@ -16,6 +16,16 @@ type PartitionResponse = Encodable<
   ProduceResponse['responses'][number]['partitionResponses'][number]
 >;
 
+/** Mutable: what was appended but could not be made durable is told as failed. */
+type PartitionAnswer = { -readonly [K in keyof PartitionResponse]: PartitionResponse[K] } & {
+  errorCode: number;
+};
+
+interface Flush {
+  readonly answer: PartitionAnswer;
+  readonly flushed: Promise<void>;
+}
+
 const ACKS_ALL = -1;
 const TOPIC_IDS_FROM_VERSION = 13;
 const ZSTD_FROM_VERSION = 7;
@@ -49,35 +59,52 @@ export const produceHandler: Handler<ProduceRequest, ProduceResponse> = {
   handle(request: ProduceRequest, context: RequestContext): HandlerResult<ProduceResponse> {
     const { topics } = context.broker;
     const byId = context.apiVersion >= TOPIC_IDS_FROM_VERSION;
-    let failure: number | undefined;
-    const responses = request.topicData.map(({ name, topicId, partitionData }) => {
-      const topic = byId ? topics.getById(topicId) : topics.get(name);
-      return {
-        name,
-        topicId,
-        partitionResponses: partitionData.map((partitionRequest) => {
-          const answer = produce(topic, partitionRequest, request, context);
-          if (answer.errorCode !== errorCodes.NONE) failure ??= answer.errorCode;
-          return answer;
-        }),
-      };
-    });
-    if (request.acks !== 0) return { responses };
-    if (failure !== undefined) {
-      context.connection.close(
-        `produce with acks=0 from client ${context.clientId ?? '(none)'} failed: ${errorByCode(failure).name}`,
-      );
-    }
-    return null;
+    const flushes: Flush[] = [];
+    const response = {
+      responses: request.topicData.map(({ name, topicId, partitionData }) => {
+        const topic = byId ? topics.getById(topicId) : topics.get(name);
+        return {
+          name,
+          topicId,
+          partitionResponses: partitionData.map((partitionRequest) =>
+            produce(topic, partitionRequest, request, context, flushes),
+          ),
+        };
+      }),
+    };
+    if (flushes.length === 0) return conclude(request, response, context);
+    return waitForFlushes(flushes, context).then(() => conclude(request, response, context));
   },
 };
+
+interface Answer {
+  readonly responses: readonly { readonly partitionResponses: readonly PartitionAnswer[] }[];
+}
+
+/** acks=0: no answer, and a closed connection if anything failed. */
+function conclude<A extends Answer>(
+  { acks }: ProduceRequest,
+  response: A,
+  { connection, clientId }: RequestContext,
+): A | null {
+  if (acks !== 0) return response;
+  for (const { partitionResponses } of response.responses) {
+    const failed = partitionResponses.find(({ errorCode }) => errorCode !== errorCodes.NONE);
+    if (failed === undefined) continue;
+    const { name } = errorByCode(failed.errorCode);
+    connection.close(`produce with acks=0 from client ${clientId ?? '(none)'} failed: ${name}`);
+    break;
+  }
+  return null;
+}
 
 function produce(
   topic: Topic | undefined,
   request: PartitionRequest,
   { acks, transactionalId }: ProduceRequest,
   context: RequestContext,
-): PartitionResponse & { errorCode: number } {
+  flushes: Flush[],
+): PartitionAnswer {
   const { index, records } = request;
   const partition = topic?.partitions[index];
   if (partition === undefined) {
@@ -113,26 +140,30 @@ function produce(
   if (transactionalId !== null || (attributes & TRANSACTIONAL_BIT) !== 0) {
     return refuse(index, errorCodes.INVALID_TXN_STATE, 'this broker has no transactions yet');
   }
-  return append(partition, records, context);
+  return append(partition, records, context, flushes);
 }
 
 function append(
-  { index, log }: Partition,
+  { index, log, leaderEpoch }: Partition,
   records: Buffer,
   { broker }: RequestContext,
-): PartitionResponse & { errorCode: number } {
+  flushes: Flush[],
+): PartitionAnswer {
   try {
     const result = log.appendAsLeader(records, {
-      leaderEpoch: log.leaderEpoch,
+      leaderEpoch,
       origin: 'client',
     });
-    return {
+    const answer = {
       index,
-      errorCode: errorCodes.NONE,
+      errorCode: errorCodes.NONE as number,
       baseOffset: result.firstOffset,
       logAppendTimeMs: BigInt(result.logAppendTime),
       logStartOffset: result.logStartOffset,
     };
+    const flushed = log.flushIfDue();
+    if (flushed !== undefined) flushes.push({ answer, flushed });
+    return answer;
   } catch (error) {
     const hasRecords =
       error instanceof InvalidRecordError || error instanceof InvalidTimestampError;
@@ -148,10 +179,28 @@ function append(
   }
 }
 
+/** flush.messages: nothing is acknowledged before it is on disk. */
+async function waitForFlushes(
+  flushes: readonly Flush[],
+  { broker }: RequestContext,
+): Promise<void> {
+  await Promise.all(
+    flushes.map(async ({ answer, flushed }) => {
+      try {
+        await flushed;
+      } catch (error) {
+        answer.errorCode = storageErrorCode(error, broker.logger);
+        answer.errorMessage = (error as Error).message;
+        answer.baseOffset = -1n;
+      }
+    }),
+  );
+}
+
 function refuse(
   index: number,
   errorCode: number,
   errorMessage: string | null = null,
-): PartitionResponse & { errorCode: number } {
+): PartitionAnswer {
   return { index, errorCode, errorMessage, baseOffset: -1n, logStartOffset: -1n };
 }

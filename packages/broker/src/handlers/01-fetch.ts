@@ -171,7 +171,7 @@ class FetchReader {
 
   read(partition: Partition, request: PartitionRequest): PartitionResponse {
     const { log } = partition;
-    const epochError = leaderEpochError(log, request.currentLeaderEpoch);
+    const epochError = leaderEpochError(partition, request.currentLeaderEpoch);
     if (epochError !== errorCodes.NONE) return this.fail(partition.index, epochError);
     const diverging = this.#divergence(partition, request);
     if (diverging !== null) return diverging;

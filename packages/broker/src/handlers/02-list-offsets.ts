@@ -1,3 +1,4 @@
+import type { Log } from '@millrace/compaction';
 import {
   errorCodes,
   ListOffsets,
@@ -58,7 +59,7 @@ export const listOffsetsHandler: Handler<ListOffsetsRequest, ListOffsetsResponse
           seen.add(key);
           const partition = topics.partition(name, partitionIndex);
           if (partition === undefined) return fail(errorCodes.UNKNOWN_TOPIC_OR_PARTITION);
-          const epochError = leaderEpochError(partition.log, partitionRequest.currentLeaderEpoch);
+          const epochError = leaderEpochError(partition, partitionRequest.currentLeaderEpoch);
           if (epochError !== errorCodes.NONE) return fail(epochError);
           if (timestamp < 0n && !isServed(timestamp, context.apiVersion)) {
             return fail(errorCodes.UNSUPPORTED_VERSION);
@@ -90,7 +91,7 @@ function find(
       return { offset: bound, leaderEpoch: log.leaderEpoch };
     case EARLIEST:
     case EARLIEST_LOCAL:
-      return { offset: log.logStartOffset, leaderEpoch: log.epochAt(log.logStartOffset) };
+      return { offset: log.logStartOffset, leaderEpoch: epochAt(log, log.logStartOffset) };
     case LATEST_TIERED:
     case EARLIEST_PENDING_UPLOAD:
       return { offset: -1n };
@@ -107,4 +108,9 @@ function find(
       };
     }
   }
+}
+
+/** The epoch that the offset was, or would have been, written under; -1 if the log does not know. */
+function epochAt(log: Log, offset: bigint): number {
+  return log.leaderEpochs.findLast(({ startOffset }) => startOffset <= offset)?.epoch ?? -1;
 }

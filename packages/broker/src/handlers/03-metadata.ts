@@ -116,10 +116,10 @@ function describeTopic(
     name: topic.name,
     topicId: topic.topicId,
     isInternal: topic.isInternal,
-    partitions: topic.partitions.map(({ index, log }) => ({
+    partitions: topic.partitions.map(({ index, leaderEpoch }) => ({
       partitionIndex: index,
       leaderId: broker.node.nodeId,
-      leaderEpoch: log.leaderEpoch,
+      leaderEpoch,
       replicaNodes: nodes,
       isrNodes: nodes,
     })),

@@ -30,7 +30,7 @@ export const offsetForLeaderEpochHandler: Handler<
           if (found === undefined) {
             return { partition: index, errorCode: errorCodes.UNKNOWN_TOPIC_OR_PARTITION };
           }
-          const errorCode = leaderEpochError(found.log, currentLeaderEpoch);
+          const errorCode = leaderEpochError(found, currentLeaderEpoch);
           if (errorCode !== errorCodes.NONE) return { partition: index, errorCode };
           const { epoch, endOffset } = found.log.endOffsetForEpoch(leaderEpoch);
           return { partition: index, leaderEpoch: epoch, endOffset };

@@ -57,10 +57,10 @@ export const describeTopicPartitionsHandler: Handler<
         name,
         topicId: topic.topicId,
         isInternal: topic.isInternal,
-        partitions: page.map(({ index, log }) => ({
+        partitions: page.map(({ index, leaderEpoch }) => ({
           partitionIndex: index,
           leaderId: broker.node.nodeId,
-          leaderEpoch: log.leaderEpoch,
+          leaderEpoch,
           replicaNodes: nodes,
           isrNodes: nodes,
           eligibleLeaderReplicas: [],

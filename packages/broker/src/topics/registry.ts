@@ -91,7 +91,7 @@ export class TopicRegistry {
   async load(): Promise<void> {
     const found = new Map<string, Log[]>();
     for (const log of [...this.#logDir.logs()]) {
-      if (this.#file.deletedIds.has(log.topicId)) {
+      if (log.topicId !== null && this.#file.deletedIds.has(log.topicId)) {
         await this.#logDir.deleteLog(log.topic, log.partition);
         continue;
       }
@@ -259,7 +259,7 @@ export class TopicRegistry {
     const configs = isInternalTopic(name)
       ? this.#internalTopic(name).configs
       : new Map<string, string>();
-    const topicId = logs[0]?.topicId ?? this.#newTopicId();
+    const topicId = logs.find((log) => log.topicId !== null)?.topicId ?? this.#newTopicId();
     this.#file.topics.set(name, {
       name,
       topicId,
@@ -284,6 +284,7 @@ export class TopicRegistry {
   #addLogs(topic: Topic, partitionCount: number): void {
     for (let index = topic.partitions.length; index < partitionCount; index++) {
       const existing = this.#logDir.log(topic.name, index);
+      existing?.assignTopicId(topic.topicId);
       existing?.updateConfig(topic.logConfig);
       const log =
         existing ?? this.#logDir.createLog(topic.name, index, topic.topicId, topic.logConfig);
@@ -294,8 +295,7 @@ export class TopicRegistry {
   }
 
   async #removeLogs(name: string, partitionCount: number): Promise<void> {
-    for (let index = 0; index < partitionCount; index++) {
-      if (this.#logDir.log(name, index) === undefined) continue;
+    const removals = Array.from({ length: partitionCount }, async (_, index) => {
       try {
         await this.#logDir.deleteLog(name, index);
       } catch (error) {
@@ -304,7 +304,8 @@ export class TopicRegistry {
           'a deleted partition left files behind',
         );
       }
-    }
+    });
+    await Promise.all(removals);
   }
 
   /** For tidying up: what is not saved now is saved with the next change, or tidied at the next start. */

@@ -26,16 +26,21 @@ export class Topic {
   }
 }
 
-/** One partition of a topic and its log. */
+const FIRST_LEADER_EPOCH = 0;
+
+/** One partition of a topic and its log, which this broker leads. */
 export class Partition {
   readonly topic: Topic;
   readonly index: number;
   readonly log: Log;
+  /** The epoch of this leadership: at least the one that the log was last written under. */
+  readonly leaderEpoch: number;
 
   constructor(topic: Topic, index: number, log: Log) {
     this.topic = topic;
     this.index = index;
     this.log = log;
+    this.leaderEpoch = Math.max(FIRST_LEADER_EPOCH, log.leaderEpoch);
   }
 }
 

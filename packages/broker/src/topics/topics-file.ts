@@ -41,6 +41,11 @@ export class TopicsFile {
     return file;
   }
 
+  /** What is set for the topic itself; empty for one that is not known. */
+  configsOf(topic: string): ReadonlyMap<string, string> {
+    return new Map(Object.entries(this.topics.get(topic)?.configs ?? {}));
+  }
+
   /** Resolves when the present state is durable. */
   save(): Promise<void> {
     return this.#file.save();
