@@ -128,26 +128,21 @@ export class KafkaStreams {
       this.#logger.info({ keys: this.#config.withoutEffect }, 'these settings have no effect');
     }
     try {
-      this.#client = await openClient(this.#config, this.#options, {
+      this.#client = openClient(this.#config, this.#options, {
         clientId: this.#clientId,
         clock: this.#clock,
         random: this.#random,
         logger: this.#logger,
       });
+      this.#admin = this.#client.admin();
+      for (let index = 1; index <= this.#config.get('num.stream.threads'); index++) {
+        this.#threads.push(this.#createThread(index));
+      }
+      for (const thread of [...this.#threads]) thread.start();
     } catch (error) {
       await this.#shutDownWith(error as Error);
       throw error;
     }
-    // Closed while it connected.
-    if (this.state !== 'REBALANCING') {
-      await this.#client.close(CLOSE_TIMEOUT_DEFAULT_MS);
-      return;
-    }
-    this.#admin = this.#client.admin();
-    for (let index = 1; index <= this.#config.get('num.stream.threads'); index++) {
-      this.#threads.push(this.#createThread(index));
-    }
-    for (const thread of [...this.#threads]) thread.start();
   }
 
   /** Starts and stays until the client has ended; rejects with what made it end in ERROR. */

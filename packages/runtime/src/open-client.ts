@@ -1,7 +1,8 @@
+import type { KafkaConfig } from 'kafkajs';
 import type { Logger } from 'pino';
+import { kafkaJsClient } from './client/kafkajs/kafkajs-client.ts';
 import type { StreamsClient } from './client/ports.ts';
 import type { StreamsConfig } from './config/streams-config.ts';
-import { ConfigError } from './errors.ts';
 import type { KafkaStreamsOptions } from './kafka-streams-options.ts';
 import type { Clock } from './platform/clock.ts';
 import type { Random } from './platform/random.ts';
@@ -13,12 +14,38 @@ export interface ClientContext {
   readonly logger: Logger;
 }
 
-/** The way to Kafka: the caller's own, or kafkajs's connections. */
+/** The way to Kafka: the caller's own, or kafkajs's connections as the configuration describes them. */
 export function openClient(
-  _config: StreamsConfig,
+  config: StreamsConfig,
   options: KafkaStreamsOptions,
-  _context: ClientContext,
-): Promise<StreamsClient> {
-  if (options.client !== undefined) return Promise.resolve(options.client);
-  return Promise.reject(new ConfigError('no client yet'));
+  context: ClientContext,
+): StreamsClient {
+  if (options.client !== undefined) return options.client;
+  const requestTimeoutMs = config.get('request.timeout.ms');
+  return kafkaJsClient(
+    options.kafka === undefined
+      ? { ...context, requestTimeoutMs, config: kafkaConfig(config) }
+      : { ...context, requestTimeoutMs, kafka: options.kafka },
+  );
+}
+
+/** What needs more than this (certificates, other mechanisms) comes with a Kafka instance of the user's own. */
+function kafkaConfig(config: StreamsConfig): KafkaConfig {
+  const protocol = config.get('security.protocol');
+  const mechanism = config.get('sasl.mechanism');
+  const username = config.get('sasl.username') ?? '';
+  const password = config.get('sasl.password') ?? '';
+  const kafka: KafkaConfig = {
+    brokers: [...config.get('bootstrap.servers')],
+    ssl: protocol === 'SSL' || protocol === 'SASL_SSL',
+  };
+  if (!protocol.startsWith('SASL_')) return kafka;
+  if (mechanism === 'SCRAM-SHA-256') {
+    kafka.sasl = { mechanism: 'scram-sha-256', username, password };
+  } else if (mechanism === 'SCRAM-SHA-512') {
+    kafka.sasl = { mechanism: 'scram-sha-512', username, password };
+  } else {
+    kafka.sasl = { mechanism: 'plain', username, password };
+  }
+  return kafka;
 }

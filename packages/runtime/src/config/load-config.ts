@@ -66,6 +66,7 @@ export function loadConfig(sources: ConfigSources): StreamsConfig {
 
   mergePurgeInterval(streams, layers, environment, problems);
   checkTogether(mainConsumer, problems);
+  checkSasl(streams, problems);
   if (problems.length > 0) throw configError(problems);
   return new StreamsConfig({
     streams: streams as unknown as StreamsValues,
@@ -167,6 +168,14 @@ function checkTogether(consumer: ConsumerValues, problems: Problem[]): void {
       name: 'heartbeat.interval.ms',
       text: `must be below session.timeout.ms (${String(session)}), not ${String(heartbeat)}`,
     });
+  }
+}
+
+function checkSasl(streams: Readonly<Record<string, unknown>>, problems: Problem[]): void {
+  const protocol = streams['security.protocol'];
+  if (protocol !== 'SASL_PLAINTEXT' && protocol !== 'SASL_SSL') return;
+  for (const name of ['sasl.username', 'sasl.password']) {
+    if (streams[name] === null) problems.push({ name, text: `is required under ${protocol}` });
   }
 }
 

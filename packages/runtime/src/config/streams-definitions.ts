@@ -273,6 +273,34 @@ export const streamsDefinitions = [
     importance: 'medium',
     allowed: oneOf('PLAINTEXT', 'SSL', 'SASL_PLAINTEXT', 'SASL_SSL'),
   }),
+  define(
+    'sasl.mechanism',
+    'string',
+    'PLAIN',
+    'How this client proves who it is, under SASL_PLAINTEXT and SASL_SSL.',
+    {
+      importance: 'medium',
+      allowed: oneOf('PLAIN', 'SCRAM-SHA-256', 'SCRAM-SHA-512'),
+    },
+  ),
+  define(
+    'sasl.username',
+    'nullableString',
+    null,
+    'Name for SASL; Kafka has it in sasl.jaas.config.',
+    {
+      importance: 'medium',
+    },
+  ),
+  define(
+    'sasl.password',
+    'nullableString',
+    null,
+    'Password for SASL; Kafka has it in sasl.jaas.config.',
+    {
+      importance: 'medium',
+    },
+  ),
   define('request.timeout.ms', 'int', 40_000, 'Longest wait for the answer to one request.', {
     allowed: atLeast(0),
   }),
