@@ -8,13 +8,13 @@ export interface NodeGroup {
 }
 
 /**
- * Connected nodes and nodes that share a store are one subtopology. Ids follow the names of the
- * source nodes, then those of the other nodes, as Kafka Streams numbers them.
+ * Connected nodes and nodes that share a store are one subtopology. Ids follow the order in which
+ * the sources were added, then that of the other nodes, as Kafka Streams numbers them.
  */
 export function nodeGroups(topology: InternalTopology): readonly NodeGroup[] {
   const idOfRoot = new Map<string, number>();
   const number = (names: readonly string[]): void => {
-    for (const name of [...names].sort()) {
+    for (const name of names) {
       const root = topology.groups.root(name);
       if (!idOfRoot.has(root)) idOfRoot.set(root, idOfRoot.size);
     }

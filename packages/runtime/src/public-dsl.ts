@@ -1,0 +1,92 @@
+// The parts of the public API that describe a topology; `index.ts` exports them with the rest.
+export type { Duration } from './dsl/duration.ts';
+export { KGroupedStream } from './dsl/kgrouped-stream.ts';
+export { KStream } from './dsl/kstream.ts';
+export { KTable } from './dsl/ktable.ts';
+export type {
+  ConsumedOptions,
+  GroupedOptions,
+  JoinedOptions,
+  MaterializedOptions,
+  NamedOptions,
+  ProducedOptions,
+  ResultKeyOptions,
+  ResultValueOptions,
+  SerdeOptions,
+  WindowMaterializedOptions,
+} from './dsl/options.ts';
+export {
+  StreamsBuilder,
+  type StreamsBuilderOptions,
+  type TableOptions,
+} from './dsl/streams-builder.ts';
+export { TimeWindowedKStream } from './dsl/time-windowed-kstream.ts';
+export { timeWindows, TimeWindows, type TimeWindowsOptions } from './dsl/time-windows.ts';
+
+export type { Aggregator, Initializer, Reducer } from './operators/aggregate.ts';
+export type { Predicate } from './operators/filter.ts';
+export type { KeyValue, KeyValueMapper } from './operators/map.ts';
+export type { ValueMapper } from './operators/map-values.ts';
+export type { Awaitable } from './operators/outcome.ts';
+export type { ForeachAction } from './operators/peek.ts';
+export { ProcessorNode, type Outcome } from './operators/processor-node.ts';
+export type { ValueJoiner } from './operators/stream-table-join.ts';
+
+export type { RecordSerde, Serde } from './serdes/serde.ts';
+export { serdes } from './serdes/serdes.ts';
+export { SerializationError } from './serdes/serialization-error.ts';
+export { Windowed } from './serdes/windowed-key.ts';
+
+export type {
+  KeyValueEntry,
+  KeyValueStore,
+  ReadOnlyKeyValueStore,
+} from './state/key-value-store.ts';
+export {
+  keyValueStore,
+  windowStore,
+  type KeyValueStoreOptions,
+  type Logging,
+  type WindowStoreOptions,
+} from './state/store-builders.ts';
+export type { StateStore, StoreBuilder, StoreSettings } from './state/store.ts';
+export type { ReadOnlyWindowStore, WindowEntry, WindowStore } from './state/window-store.ts';
+
+export type { BindOptions } from './topology/bind.ts';
+export type {
+  BuiltTopology,
+  Changelog,
+  ExtractedRecord,
+  InternalTopic,
+  OffsetReset,
+  SourceNode,
+  Subtopology,
+  TaskTopology,
+  TimestampExtractor,
+} from './topology/built-topology.ts';
+export {
+  TopologyDescription,
+  type NodeDescription,
+  type SubtopologyDescription,
+} from './topology/describe.ts';
+export {
+  failOnInvalidTimestamp,
+  InvalidTimestampError,
+  logAndSkipOnInvalidTimestamp,
+  usePartitionTimeOnInvalidTimestamp,
+} from './topology/timestamp-extractors.ts';
+export {
+  bindTopology,
+  Topology,
+  type DefaultSerdes,
+  type TopologySinkOptions,
+  type TopologySourceOptions,
+} from './topology/topology.ts';
+
+export type { TaskContext, TaskId } from './tasks/task-context.ts';
+export type {
+  PartitionAppender,
+  RecordCollector,
+  StreamPartitioner,
+  TopicSender,
+} from './commit/record-collector-port.ts';
