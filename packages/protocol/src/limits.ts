@@ -31,6 +31,9 @@ export const MAX_VARLONG_BYTES = 10;
 /** Bytes of input per block in the xerial framing of snappy, the Java library's default. */
 export const SNAPPY_BLOCK_BYTES = 32 * 1024;
 
+/** Bytes out per byte in: deflate's best. */
+export const GZIP_MAX_EXPANSION = 1032;
+
 /** Bytes out per byte in: no snappy element expands further (a 3-byte copy yields 64 bytes). */
 export const SNAPPY_MAX_EXPANSION = 22;
 

@@ -1,4 +1,5 @@
 import { gunzipSync, gzipSync } from 'node:zlib';
+import { GZIP_MAX_EXPANSION } from '../limits.ts';
 import { damaged, messageOf, tooLarge } from './bounds.ts';
 
 /** Bytes: zlib's pieces of output; larger ones save calls on large batches. */
@@ -28,5 +29,7 @@ export function gunzip(source: Buffer, maxBytes: number, what: string): Buffer {
 function chunkSize(source: Buffer, maxBytes: number): number {
   if (source.length < SIZE_TRAILER_BYTES) return MIN_CHUNK_BYTES;
   const claimed = source.readUInt32LE(source.length - SIZE_TRAILER_BYTES);
-  return Math.max(MIN_CHUNK_BYTES, Math.min(claimed + 1, maxBytes, MAX_CHUNK_BYTES));
+  const possible = Math.min(claimed, source.length * GZIP_MAX_EXPANSION, maxBytes);
+  // One byte more than the data: zlib then sees the end without asking for another piece.
+  return Math.max(MIN_CHUNK_BYTES, Math.min(possible + 1, MAX_CHUNK_BYTES));
 }

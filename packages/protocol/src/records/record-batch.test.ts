@@ -99,6 +99,19 @@ describe('RecordBatch', () => {
     expect(batch.toBuffer().equals(build(3))).toBe(true);
   });
 
+  it('gives every record the broker’s time, whatever base and deltas say', () => {
+    const builder = new BatchBuilder({ codec: 'lz4', maxBytes: 1000 });
+    for (const time of [-1, 7, 123]) builder.appendBytes(time, null, null, null);
+    const batch = new RecordBatch(
+      builder.build({ timestampType: 'logAppendTime', maxTimestamp: 5000 }),
+    );
+    expect(batch.baseTimestamp).toBe(-1);
+    const cursor = new RecordCursor();
+    cursor.open(batch);
+    while (cursor.next()) expect(cursor.timestamp).toBe(5000);
+    expect(cursor.recordIndex).toBe(2);
+  });
+
   it('goes round after the last sequence, record by record', () => {
     const builder = new BatchBuilder({ codec: 'none', maxBytes: 1000 });
     for (let i = 0; i < 3; i++) builder.appendBytes(1, null, null, null);
