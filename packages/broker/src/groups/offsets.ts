@@ -26,7 +26,8 @@ export class GroupOffsets {
 
   set(topic: string, partition: number, committed: CommittedOffset): void {
     let partitions = this.#topics.get(topic);
-    if (partitions === undefined) this.#topics.set(topic, (partitions = new Map()));
+    if (partitions === undefined)
+      this.#topics.set(topic, (partitions = new Map<number, CommittedOffset>()));
     partitions.set(partition, committed);
   }
 
@@ -92,12 +93,13 @@ export class OffsetStore {
     committed: CommittedOffset,
   ): void {
     let groups = this.#pending.get(producerId);
-    if (groups === undefined) this.#pending.set(producerId, (groups = new Map()));
+    if (groups === undefined)
+      this.#pending.set(producerId, (groups = new Map<string, GroupOffsets>()));
     let offsets = groups.get(groupId);
     if (offsets === undefined) groups.set(groupId, (offsets = new GroupOffsets()));
     offsets.set(topic, partition, committed);
     let open = this.#openTransactions.get(groupId);
-    if (open === undefined) this.#openTransactions.set(groupId, (open = new Set()));
+    if (open === undefined) this.#openTransactions.set(groupId, (open = new Set<bigint>()));
     open.add(producerId);
   }
 

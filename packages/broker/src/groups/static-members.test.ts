@@ -186,7 +186,7 @@ describe('static members (KIP-345)', () => {
 
   it('keeps the old member when the new one cannot be stored', async () => {
     const group = new GroupFixture();
-    const { two } = await stableStatic(group);
+    const { one, two } = await stableStatic(group);
     group.log.failure = new Error('disk gone');
     const back = group.join({ groupInstanceId: 'two' });
     expect(back.result).toMatchObject({
@@ -194,7 +194,10 @@ describe('static members (KIP-345)', () => {
       memberId: '',
     });
     expect(group.heartbeat(two, 1, 'two')).toBe(0);
-    group.clock.advance(SESSION_MS);
+    group.clock.advance(SESSION_MS - 1);
+    group.heartbeat(one, 1, 'one');
+    group.clock.advance(1);
+    expect(group.heartbeat(two, 1, 'two')).toBe(errorCodes.UNKNOWN_MEMBER_ID);
     expect(group.state()).toBe('PreparingRebalance');
   });
 
