@@ -105,7 +105,7 @@ export class LogDir {
     const clock = options.clock ?? systemClock;
     const logger = options.logger ?? silentLogger;
     const root = path.resolve(directory);
-    disk.makeDirectory(root);
+    await makeDurableDirectory(disk, root);
     const lock = await acquire(options.locker ?? systemDirectoryLocker, root);
     try {
       const environment: LogEnvironment = {
@@ -355,6 +355,15 @@ export class LogDir {
       await this.#lock.release();
     }
   }
+}
+
+/** Makes a directory, and those above it, so that a power loss leaves it in place. */
+async function makeDurableDirectory(disk: Disk, directory: string): Promise<void> {
+  if (disk.stat(directory)) return;
+  const parent = path.dirname(directory);
+  if (parent !== directory) await makeDurableDirectory(disk, parent);
+  disk.makeDirectory(directory);
+  await disk.syncDirectory(parent);
 }
 
 async function acquire(locker: DirectoryLocker, directory: string): Promise<DirectoryLock> {
