@@ -39,7 +39,7 @@ export function createGroups(
       get partitionCount() {
         return topics.get(CONSUMER_OFFSETS_TOPIC)?.partitions.length ?? 0;
       },
-      log: (partition) => topics.partition(CONSUMER_OFFSETS_TOPIC, partition)?.log,
+      partition: (index) => topics.partition(CONSUMER_OFFSETS_TOPIC, index),
     },
   });
 }

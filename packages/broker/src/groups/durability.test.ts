@@ -48,7 +48,10 @@ async function open(path: string): Promise<{ dir: LogDir; coordinator: GroupCoor
     topics: { hasPartition: () => true, topicId: () => TOPIC_ID },
     offsetsTopic: {
       partitionCount: PARTITIONS,
-      log: (partition) => dir.log('__consumer_offsets', partition),
+      partition: (index) => {
+        const log = dir.log('__consumer_offsets', index);
+        return log === undefined ? undefined : { leaderEpoch: 0, log };
+      },
     },
     newUuid: () => `uuid-${(uuids += 1)}`,
   });

@@ -12,16 +12,18 @@ import { coordinatorPartition } from './coordinator-partition.ts';
 import type { CoordinatorRecord } from './group-records.ts';
 import { COORDINATOR_BATCH_BYTES, TOMBSTONE_BATCH_BYTES } from './limits.ts';
 
-export type OffsetsPartitionLog = Pick<
-  Log,
-  'appendAsLeader' | 'read' | 'logStartOffset' | 'logEndOffset' | 'leaderEpoch'
->;
+/** One partition of `__consumer_offsets`. */
+export interface OffsetsPartition {
+  /** Of this leader, for what it appends. */
+  readonly leaderEpoch: number;
+  readonly log: Pick<Log, 'appendAsLeader' | 'read' | 'logStartOffset' | 'logEndOffset'>;
+}
 
 /** `__consumer_offsets` as groups see it. */
 export interface OffsetsTopic {
   /** 0 while the topic is not there. */
   readonly partitionCount: number;
-  log(partition: number): OffsetsPartitionLog | undefined;
+  partition(index: number): OffsetsPartition | undefined;
 }
 
 /** What a partition of the topic holds, in order. */
@@ -50,7 +52,7 @@ export class OffsetsLog {
    * of the first. Throws what the log throws, for instance for a batch above its limit.
    */
   append(groupId: string, records: readonly CoordinatorRecord[]): bigint {
-    const log = this.#logOf(groupId);
+    const partition = this.#partitionOf(groupId);
     const timestamp = this.#clock.now();
     this.#atomicBuilder.reset();
     for (const { key, value } of records) {
@@ -58,7 +60,7 @@ export class OffsetsLog {
         throw new BrokerInvariantError(`group ${groupId}: a batch of records has no bound`);
       }
     }
-    return write(log, this.#atomicBuilder);
+    return write(partition, this.#atomicBuilder);
   }
 
   /**
@@ -70,14 +72,14 @@ export class OffsetsLog {
     records: readonly CoordinatorRecord[],
     onAppended: (count: number) => void,
   ): void {
-    const log = this.#logOf(groupId);
+    const partition = this.#partitionOf(groupId);
     const builder = this.#tombstoneBuilder;
     const timestamp = this.#clock.now();
     builder.reset();
     let count = 0;
     for (const { key, value } of records) {
       if (!builder.appendBytes(timestamp, key, value, null)) {
-        write(log, builder);
+        write(partition, builder);
         onAppended(count);
         builder.reset();
         builder.appendBytes(timestamp, key, value, null);
@@ -85,29 +87,29 @@ export class OffsetsLog {
       count += 1;
     }
     if (builder.isEmpty) return;
-    write(log, builder);
+    write(partition, builder);
     onAppended(count);
   }
 
-  #logOf(groupId: string): OffsetsPartitionLog {
+  #partitionOf(groupId: string): OffsetsPartition {
     const { partitionCount } = this.#topic;
-    const log =
+    const partition =
       partitionCount === 0
         ? undefined
-        : this.#topic.log(coordinatorPartition(groupId, partitionCount));
-    if (log === undefined) throw new NotCoordinatorError(groupId);
-    return log;
+        : this.#topic.partition(coordinatorPartition(groupId, partitionCount));
+    if (partition === undefined) throw new NotCoordinatorError(groupId);
+    return partition;
   }
 
   /** Reads every partition from its start to its end. */
   load(replay: OffsetsReplay): void {
-    for (let partition = 0; partition < this.#topic.partitionCount; partition += 1) {
-      const log = this.#topic.log(partition);
-      if (log !== undefined) this.#loadPartition(log, replay);
+    for (let index = 0; index < this.#topic.partitionCount; index += 1) {
+      const partition = this.#topic.partition(index);
+      if (partition !== undefined) this.#loadPartition(partition, replay);
     }
   }
 
-  #loadPartition(log: OffsetsPartitionLog, replay: OffsetsReplay): void {
+  #loadPartition({ log }: OffsetsPartition, replay: OffsetsReplay): void {
     const cursor = new RecordCursor();
     let offset = log.logStartOffset;
     while (offset < log.logEndOffset) {
@@ -127,9 +129,9 @@ export class OffsetsLog {
   }
 }
 
-function write(log: OffsetsPartitionLog, builder: BatchBuilder): bigint {
+function write({ log, leaderEpoch }: OffsetsPartition, builder: BatchBuilder): bigint {
   const baseOffset = log.logEndOffset;
-  log.appendAsLeader(builder.build(), { leaderEpoch: log.leaderEpoch, origin: 'coordinator' });
+  log.appendAsLeader(builder.build(), { leaderEpoch, origin: 'coordinator' });
   return baseOffset;
 }
 

@@ -12,7 +12,7 @@ import type {
   SyncRequest,
   SyncResult,
 } from '../group-service.ts';
-import type { OffsetsPartitionLog, OffsetsTopic } from '../offsets-log.ts';
+import type { OffsetsPartition, OffsetsTopic } from '../offsets-log.ts';
 import { RecordCursor } from '@millrace/protocol';
 
 /** A clock that tests turn by hand. */
@@ -59,7 +59,6 @@ export class ManualClock implements Clock {
 export class MemoryLog {
   readonly batches: Buffer[] = [];
   readonly logStartOffset = 0n;
-  readonly leaderEpoch = 0;
   logEndOffset = 0n;
   /** Thrown by the next appends, while it is set. */
   failure: Error | null = null;
@@ -86,7 +85,7 @@ export class MemoryLog {
     return { records: Buffer.concat(found) };
   }
 
-  asLog(): OffsetsPartitionLog {
+  asPartition(): OffsetsPartition {
     const log = {
       appendAsLeader: (records: Buffer) => {
         this.append(records);
@@ -94,10 +93,9 @@ export class MemoryLog {
       read: (offset: bigint, maxBytes: number) => this.read(offset, maxBytes),
       logStartOffset: 0n,
       logEndOffset: 0n,
-      leaderEpoch: 0,
     };
     Object.defineProperty(log, 'logEndOffset', { get: () => this.logEndOffset });
-    return log as unknown as OffsetsPartitionLog;
+    return { leaderEpoch: 0, log: log as unknown as OffsetsPartition['log'] };
   }
 
   /** Every record, decoded, in order. */
@@ -165,7 +163,7 @@ export class GroupFixture {
     this.#uuids = uuids;
     const offsetsTopic: OffsetsTopic = {
       partitionCount: isTopicThere ? 1 : 0,
-      log: () => log.asLog(),
+      partition: () => log.asPartition(),
     };
     this.coordinator = new GroupCoordinator({
       clock: this.clock,
