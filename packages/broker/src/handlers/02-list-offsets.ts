@@ -15,6 +15,7 @@ type PartitionRequest = ListOffsetsRequest['topics'][number]['partitions'][numbe
 type PartitionResponse = Encodable<ListOffsetsResponse['topics'][number]['partitions'][number]>;
 
 const READ_COMMITTED = 1;
+const EPOCHS_FROM_VERSION = 4;
 
 /** Timestamps below zero ask for offsets of their own. */
 const LATEST = -1n;
@@ -65,7 +66,9 @@ export const listOffsetsHandler: Handler<ListOffsetsRequest, ListOffsetsResponse
             return fail(errorCodes.UNSUPPORTED_VERSION);
           }
           try {
-            return { partitionIndex, ...find(partition, partitionRequest, isReadCommitted) };
+            const found = find(partition, partitionRequest, isReadCommitted);
+            const leaderEpoch = context.apiVersion >= EPOCHS_FROM_VERSION ? found.leaderEpoch : -1;
+            return { partitionIndex, ...found, leaderEpoch };
           } catch (error) {
             return fail(storageErrorCode(error, context.broker.logger));
           }

@@ -1,11 +1,10 @@
 import type { Socket } from 'node:net';
 import type { Clock } from '@millrace/compaction';
-import { ProtocolError } from '@millrace/protocol';
 import type { Logger } from 'pino';
 import type { ClientConnection } from '../handlers/handler.ts';
 import { OUTGOING_QUEUE_BYTES, PIPELINED_REQUEST_BYTES } from '../limits.ts';
-import type { Dispatcher, DispatchResult } from './dispatch.ts';
-import { FrameReader } from './frame.ts';
+import { RequestRefusedError, type Dispatcher, type DispatchResult } from './dispatch.ts';
+import { FrameLengthError, FrameReader } from './frame.ts';
 
 export interface ConnectionOptions {
   readonly id: number;
@@ -92,7 +91,7 @@ export class Connection implements ClientConnection {
 
   close(reason: string): void {
     if (this.#isClosed) return;
-    this.#logger.info({ client: this.clientHost, reason }, 'closing connection');
+    this.#logger.info({ client: this.clientHost }, `closing connection: ${reason}`);
     this.#destroy();
   }
 
@@ -196,14 +195,14 @@ export class Connection implements ClientConnection {
   /** A peer's bad bytes are worth one line at info; a fault of ours is an error. */
   #refuse(error: unknown): void {
     if (this.#isClosed) return;
-    const isPeers =
-      error instanceof Error &&
-      (error.name === 'FrameLengthError' ||
-        error.name === 'RequestRefusedError' ||
-        error instanceof ProtocolError);
-    const fields = { client: this.clientHost, err: error };
-    if (isPeers) this.#logger.info(fields, `closing connection: ${error.message}`);
-    else this.#logger.error(fields, 'closing connection: the request handler failed');
+    if (error instanceof FrameLengthError || error instanceof RequestRefusedError) {
+      this.close(error.message);
+      return;
+    }
+    this.#logger.error(
+      { client: this.clientHost, err: error },
+      'closing connection: the request could not be handled',
+    );
     this.#destroy();
   }
 

@@ -50,21 +50,13 @@ export class Dispatcher {
         `${handler.api.name} version ${apiVersion} is not served, only ${handler.minVersion} to ${handler.maxVersion}`,
       );
     }
-    const header = decodeRequestHeader(frame);
-    const request = decodeRequest(handler.api, apiVersion, frame, header.bodyPosition);
-    const context: RequestContext = {
-      apiVersion,
-      clientId: header.clientId,
-      connection,
-      broker: this.#broker,
-    };
+    const { request, clientId, correlationId } = decode(handler, apiVersion, frame);
+    const context: RequestContext = { apiVersion, clientId, connection, broker: this.#broker };
     const result = handler.handle(request, context);
     if (result instanceof Promise) {
-      return result.then((response) =>
-        encode(handler.api, apiVersion, header.correlationId, response),
-      );
+      return result.then((response) => encode(handler.api, apiVersion, correlationId, response));
     }
-    return encode(handler.api, apiVersion, header.correlationId, result);
+    return encode(handler.api, apiVersion, correlationId, result);
   }
 
   /** KIP-511: the answer has version 0, names the error, and lists what can be asked instead. */
@@ -74,6 +66,25 @@ export class Dispatcher {
       errorCode: errorCodes.UNSUPPORTED_VERSION,
       apiKeys: [{ apiKey: api.key, minVersion, maxVersion }],
     });
+  }
+}
+
+interface DecodedRequest {
+  readonly request: unknown;
+  readonly clientId: string | null;
+  readonly correlationId: number;
+}
+
+function decode({ api }: RegisteredHandler, apiVersion: number, frame: Buffer): DecodedRequest {
+  try {
+    const { clientId, correlationId, bodyPosition } = decodeRequestHeader(frame);
+    const request = decodeRequest(api, apiVersion, frame, bodyPosition);
+    return { request, clientId, correlationId };
+  } catch (error) {
+    throw new RequestRefusedError(
+      `undecodable ${api.name} request of version ${apiVersion}: ${(error as Error).message}`,
+      { cause: error },
+    );
   }
 }
 
