@@ -61,17 +61,17 @@ export function appendAsLeader(
     name,
   );
   if (batch !== received) ensureSize(batch, config, name);
-  ensureFitsSegment(state, batch.sizeInBytes);
-
   const firstOffset = state.logEndOffset;
   batch.setBaseOffset(firstOffset);
   batch.setPartitionLeaderEpoch(leaderEpoch);
   const lastOffset = batch.lastOffset;
+  // As in Kafka, a repeat or an out-of-order batch may still start a new segment.
+  makeRoom(state, batch.sizeInBytes, maxTimestamp, firstOffset, lastOffset);
   const duplicate = origin === 'client' ? duplicateOf(state, batch) : undefined;
   if (duplicate) return duplicateResult(state, duplicate, recordCount, batch.sizeInBytes);
   const change = new ProducerChange(state, origin);
   change.add(batch);
-  write(state, batch.toBuffer(), firstOffset, lastOffset, maxTimestamp, change);
+  write(state, batch.toBuffer(), lastOffset, change);
   state.epochs.assign(leaderEpoch, firstOffset);
   return {
     firstOffset,
@@ -118,9 +118,9 @@ export function appendAsFollower(state: LogState, records: Buffer): AppendResult
     throw toLogError(error, name);
   }
   if (end > 0) {
-    ensureFitsSegment(state, end);
+    makeRoom(state, end, maxTimestamp, firstOffset, lastOffset);
     const whole = end === records.length ? records : records.subarray(0, end);
-    write(state, whole, firstOffset, lastOffset, maxTimestamp, change);
+    write(state, whole, lastOffset, change);
     for (const { epoch, startOffset } of epochs) state.epochs.assign(epoch, startOffset);
   }
   return {
@@ -178,25 +178,42 @@ class ProducerChange {
   }
 }
 
-function write(
+/** Sees to it that the active segment can take what comes. */
+function makeRoom(
   state: LogState,
-  records: Buffer,
+  sizeBytes: number,
+  maxTimestamp: number,
   firstOffset: bigint,
   lastOffset: bigint,
-  maxTimestamp: number,
-  change: ProducerChange,
 ): void {
-  const { segments, producers, config } = state;
+  if (sizeBytes > state.config.segmentBytes) {
+    throw new RecordBatchTooLargeError(
+      `${state.name}: an append of ${String(sizeBytes)} bytes is above segment.bytes=` +
+        `${String(state.config.segmentBytes)}`,
+    );
+  }
+  failOnDiskError(state, () => {
+    maybeRoll(state, sizeBytes, maxTimestamp, firstOffset, lastOffset);
+  });
+}
+
+/** Full disk: nothing has changed. Anything else of the disk: what is there is not known any more. */
+function failOnDiskError(state: LogState, work: () => void): void {
   try {
-    maybeRoll(state, records.length, maxTimestamp, firstOffset, lastOffset);
-    segments.active.append(records, config);
+    work();
   } catch (error) {
-    // Full disk: nothing has changed. Anything else of the disk: what is there is not known.
     if (error instanceof LogDirError && !(error instanceof StorageFullError)) {
       throw markFailed(state, error);
     }
     throw error;
   }
+}
+
+function write(state: LogState, records: Buffer, lastOffset: bigint, change: ProducerChange): void {
+  const { segments, producers, config } = state;
+  failOnDiskError(state, () => {
+    segments.active.append(records, config);
+  });
   state.logEndOffset = lastOffset + 1n;
   try {
     change.apply();
@@ -208,14 +225,6 @@ function write(
   if (state.highWatermarkFollowsEnd) setHighWatermark(state, state.logEndOffset);
   else refreshFirstUnstableOffset(state);
   for (const listener of state.appendListeners) listener();
-}
-
-function ensureFitsSegment(state: LogState, sizeBytes: number): void {
-  if (sizeBytes <= state.config.segmentBytes) return;
-  throw new RecordBatchTooLargeError(
-    `${state.name}: an append of ${String(sizeBytes)} bytes is above segment.bytes=` +
-      `${String(state.config.segmentBytes)}`,
-  );
 }
 
 function duplicateOf(state: LogState, batch: RecordBatch): RememberedBatch | undefined {

@@ -110,7 +110,8 @@ function expectConsistent(log: Log, told: Told, isPowerLoss: boolean): void {
       record.offset >= inHand.from &&
       record.offset < inHand.from + BigInt(inHand.count);
     const value = told.appended.get(record.offset);
-    if (value === undefined) expect(isInHand, `unknown record at ${String(record.offset)}`).toBe(true);
+    if (value === undefined)
+      expect(isInHand, `unknown record at ${String(record.offset)}`).toBe(true);
     else expect(record.value).toBe(value);
   }
   const offsets = new Set(seen.map((record) => record.offset));

@@ -96,7 +96,11 @@ export class MemoryDisk implements Disk {
   afterKill(): MemoryDisk {
     const next = new MemoryDisk();
     next.nowMs = this.nowMs;
-    next.#root = copyTree(this.#root, (directory) => directory.entries, (file) => file.content);
+    next.#root = copyTree(
+      this.#root,
+      (directory) => directory.entries,
+      (file) => file.content,
+    );
     return next;
   }
 
@@ -127,7 +131,12 @@ export class MemoryDisk implements Disk {
     if (!node && mode !== 'create') throw systemError('ENOENT', file);
     if (!node) {
       this.#operate('create', file);
-      node = { kind: 'file', content: Buffer.alloc(0), durable: Buffer.alloc(0), modifiedMs: this.nowMs };
+      node = {
+        kind: 'file',
+        content: Buffer.alloc(0),
+        durable: Buffer.alloc(0),
+        modifiedMs: this.nowMs,
+      };
       this.#change(parent, (entries) => entries.set(name, node as Node));
     }
     if (node.kind !== 'file') throw systemError('EISDIR', file);
@@ -141,7 +150,12 @@ export class MemoryDisk implements Disk {
       sizeBytes: () => node.content.length,
       read: (target, start, length, position) => {
         disk.#ensureAlive();
-        return node.content.copy(target, start, position, Math.min(position + length, node.content.length));
+        return node.content.copy(
+          target,
+          start,
+          position,
+          Math.min(position + length, node.content.length),
+        );
       },
       write: (source, position) => {
         disk.#operate('write', file, source.length, (written) => {
