@@ -41,3 +41,12 @@ export const USER_DATA_MAX_BYTES = 4 * 1024 * 1024;
 export const SUGGESTION_MAX_DISTANCE = 8;
 /** Default bound of `close()`, ms; without one a stream thread that hangs would hang its caller. */
 export const CLOSE_TIMEOUT_DEFAULT_MS = 60_000;
+
+/** Size at which a batch of a topic writer is sent, bytes. */
+export const TOPIC_WRITER_BATCH_BYTES = 256 * 1024;
+/** Bytes that may wait in a topic writer before its user should pause. */
+export const TOPIC_WRITER_BUFFER_BYTES = 32 * 1024 * 1024;
+/** Asked of each partition in one fetch of a topic reader, bytes. */
+export const TOPIC_READER_FETCH_BYTES = 4 * 1024 * 1024;
+/** Longest wait of a topic reader's parked fetch, ms. */
+export const TOPIC_READER_MAX_WAIT_MS = 500;

@@ -1,4 +1,4 @@
-import type { Logger, LoggerOptions } from 'pino';
+import type { DestinationStream, Logger, LoggerOptions } from 'pino';
 import { pino } from 'pino';
 import { withoutBigints } from './without-bigints.ts';
 
