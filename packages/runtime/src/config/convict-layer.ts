@@ -41,7 +41,7 @@ export function resolveLayer(
     };
   }
   const config = convict<Record<string, unknown>>(schema, {
-    env: environment as NodeJS.ProcessEnv,
+    env: environment,
     args: [],
   });
   // convict clones what it holds, and serdes and handlers are no data: they go past it.

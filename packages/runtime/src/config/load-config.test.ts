@@ -1,13 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { ConfigError } from '../errors.ts';
-import type { StreamsConfigInput } from './config-input.ts';
 import { loadConfig } from './load-config.ts';
 
 const base = { 'application.id': 'app', 'bootstrap.servers': 'localhost:9092' } as const;
 
 function problemsOf(config: object, more: object = {}): string {
   try {
-    loadConfig({ config: config as StreamsConfigInput, ...more });
+    loadConfig({ config, ...more });
   } catch (error) {
     expect(error).toBeInstanceOf(ConfigError);
     return (error as Error).message;

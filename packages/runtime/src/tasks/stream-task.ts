@@ -187,7 +187,7 @@ export class StreamTask implements CommittableTask {
         this.#isTouched = true;
       }
       context.systemTimeMs = -1;
-      if (this.#inHand === null) context.queue = null;
+      if (!this.hasRecordInHand) context.queue = null;
     }
     return count;
   }

@@ -175,6 +175,7 @@ export class StreamThread {
     this.#states.tryFire('shutdown');
     this.#isGateOpen = false;
     this.#isStopping = true;
+    // Also if the loop is just about to sleep: it looks whether it was woken first.
     this.#sleeper.wake();
     if (this.#failure === null && this.#generation >= 0) {
       await step('commit', () => this.#sections.run(() => this.#finishAndCommit()));
@@ -202,7 +203,6 @@ export class StreamThread {
         this.#sleeper.clear();
         const worked = this.#pass();
         if (this.#isCommitDue()) await this.#sections.run(() => this.#commit());
-        if (this.#isStopping) return;
         if (worked) await this.#options.yieldToEventLoop();
         else await this.#sleeper.sleep(this.#msUntilDue());
       }

@@ -82,11 +82,15 @@ export class FakeGroup {
       this.#isWanted = false;
       const members = [...this.#members.values()];
       await Promise.all(members.map((member) => member.prepare()));
-      if (this.#isWanted) continue;
+      if (this.#isWantedAgain()) continue;
       this.#generation++;
       await this.#sync(members);
     }
     this.#isRebalancing = false;
+  }
+
+  #isWantedAgain(): boolean {
+    return this.#isWanted;
   }
 
   async #sync(members: readonly FakeMember[]): Promise<void> {
