@@ -3,16 +3,18 @@ import { pino } from 'pino';
 import { withoutBigints } from './without-bigints.ts';
 
 /**
- * The runtime's own logger: pino, one JSON line per event. Offsets are bigints; they are written as
- * strings, because a JSON number would lose digits in most readers.
+ * The runtime's own logger: pino, one JSON line per event, on standard output unless there is a
+ * destination. Offsets are bigints; they are written as strings, because a JSON number would lose
+ * digits in most readers.
  */
-export function createLogger(options: LoggerOptions = {}): Logger {
-  return pino({
+export function createLogger(options: LoggerOptions = {}, destination?: DestinationStream): Logger {
+  const complete: LoggerOptions = {
     name: 'millrace',
     ...options,
     serializers: { ...loggerSerializers, ...options.serializers },
     formatters: { ...options.formatters, log: (fields) => withoutBigints(fields) },
-  });
+  };
+  return destination === undefined ? pino(complete) : pino(complete, destination);
 }
 
 const loggerSerializers: NonNullable<LoggerOptions['serializers']> = {
