@@ -27,7 +27,12 @@ export class RecordWalker {
   #minDelta = 0;
   #openBatchRecords = 0;
   #openBatchNextOffset = 0n;
-  #broken: bigint | null = null;
+  /** The batch that could not be read: where the next one is, and how many records it had left. */
+  #broken: {
+    readonly error: DeserializationError;
+    readonly resumeAt: bigint;
+    readonly lostCount: number;
+  } | null = null;
   #position: bigint;
   #bufferedBytes = 0;
   #unopenedRecords = 0;
@@ -92,32 +97,28 @@ export class RecordWalker {
 
   /** Gives up the batch that `next()` failed on; returns how many of its records were not handed out. */
   skipBroken(): number {
-    const resumeAt = this.#broken;
-    if (resumeAt === null) return 0;
+    const broken = this.#broken;
+    if (broken === null) return 0;
     this.#broken = null;
-    let lost = 0;
-    if (this.#isOpen) {
-      lost = Math.max(this.#openBatchRecords - this.cursor.recordIndex - 1, 1);
-      this.#isOpen = false;
-    } else {
-      lost = this.#openBatchRecords;
-    }
     // Without a readable header the next batch cannot be found: the rest of the response is lost.
-    if (this.#chunk !== null && resumeAt === this.#chunk.nextOffset) this.#endChunk();
-    if (resumeAt > this.#position) this.#position = resumeAt;
-    return Math.max(lost, 1);
+    if (this.#chunk !== null && broken.resumeAt === this.#chunk.nextOffset) this.#endChunk();
+    if (broken.resumeAt > this.#position) this.#position = broken.resumeAt;
+    return broken.lostCount;
   }
 
   #nextInBatch(): boolean {
     try {
       return this.cursor.next();
     } catch (error) {
-      throw this.#fail(error, this.cursor.offset(), this.#openBatchNextOffset);
+      const lostCount = Math.max(this.#openBatchRecords - this.cursor.recordIndex - 1, 1);
+      this.#isOpen = false;
+      throw this.#fail(error, this.cursor.offset(), this.#openBatchNextOffset, lostCount);
     }
   }
 
   /** Opens the next data batch that a reader may see. */
   #openBatch(): boolean {
+    if (this.#broken !== null) throw this.#broken.error;
     for (;;) {
       const chunk = this.#chunk ?? this.#nextChunk();
       if (chunk === null) return false;
@@ -157,11 +158,10 @@ export class RecordWalker {
   }
 
   #nextBatch(chunk: FetchedPartition): RecordBatch | null {
-    this.#openBatchRecords = 0;
     try {
       return (this.#iterator as BatchIterator).next();
     } catch (error) {
-      throw this.#fail(error, this.#position, chunk.nextOffset);
+      throw this.#fail(error, this.#position, chunk.nextOffset, 1);
     }
   }
 
@@ -186,21 +186,21 @@ export class RecordWalker {
       batch.ensureValid();
       this.cursor.open(batch);
     } catch (error) {
-      throw this.#fail(error, base, batch.nextOffset);
+      throw this.#fail(error, base, batch.nextOffset, Math.max(batch.recordCount, 1));
     }
     this.#isOpen = true;
   }
 
-  #fail(error: unknown, offset: bigint, resumeAt: bigint): DeserializationError {
-    this.#broken = resumeAt;
-    const why = error instanceof Error ? error.message : String(error);
-    return new DeserializationError(
-      `Cannot read the record batch of ${this.#topic}-${String(this.#partition)} at offset ${offset.toString()}: ${why}. ` +
+  #fail(cause: unknown, offset: bigint, resumeAt: bigint, lostCount: number): DeserializationError {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    const topic = this.#topic;
+    const partition = this.#partition;
+    const error = new DeserializationError(
+      `Cannot read the record batch of ${topic}-${String(partition)} at offset ${offset.toString()}: ${why}. ` +
         'Compare it with another replica, or skip it with deserialization.exception.handler=continue',
-      {
-        cause: error,
-        context: { topic: this.#topic, partition: this.#partition, offset },
-      },
+      { cause, context: { topic, partition, offset } },
     );
+    this.#broken = { error, resumeAt, lostCount };
+    return error;
   }
 }

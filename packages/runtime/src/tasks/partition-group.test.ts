@@ -1,0 +1,118 @@
+import { describe, expect, it } from 'vitest';
+import { PartitionGroup } from './partition-group.ts';
+import type { RecordQueue } from './record-queue.ts';
+
+/** Only what the group looks at. */
+interface Head {
+  name: string;
+  times: number[];
+  hasHead: boolean;
+  headTimestamp: number;
+  fetchedLag: bigint | null;
+}
+
+function queue(name: string, times: number[], fetchedLag: bigint | null = 0n): Head {
+  return {
+    name,
+    times: times.slice(1),
+    hasHead: times.length > 0,
+    headTimestamp: times[0] ?? -1,
+    fetchedLag,
+  };
+}
+
+function group(maxTaskIdleMs: number, ...queues: Head[]): PartitionGroup {
+  return new PartitionGroup(queues as unknown as RecordQueue[], maxTaskIdleMs);
+}
+
+function take(from: PartitionGroup, nowMs = 0): string | null {
+  const chosen = from.select(nowMs) as unknown as Head | null;
+  if (chosen === null) return null;
+  const taken = `${chosen.name}${String(chosen.headTimestamp)}`;
+  const next = chosen.times.shift();
+  chosen.hasHead = next !== undefined;
+  chosen.headTimestamp = next ?? -1;
+  return taken;
+}
+
+function takeAll(from: PartitionGroup): string[] {
+  const taken: string[] = [];
+  for (let next = take(from); next !== null; next = take(from)) taken.push(next);
+  return taken;
+}
+
+describe('PartitionGroup', () => {
+  it('takes the lowest head timestamp first, across partitions', () => {
+    const both = group(0, queue('a', [1, 4, 5, 9]), queue('b', [2, 3, 7, 8]));
+    expect(takeAll(both)).toEqual(['a1', 'b2', 'b3', 'a4', 'a5', 'b7', 'b8', 'a9']);
+  });
+
+  it('takes the order within a partition as it is, whatever its timestamps', () => {
+    expect(takeAll(group(0, queue('a', [5, 1, 3]), queue('b', [2, 4])))).toEqual([
+      'b2',
+      'b4',
+      'a5',
+      'a1',
+      'a3',
+    ]);
+  });
+
+  it('chooses anew when a queue got an earlier record', () => {
+    const a = queue('a', [10, 20]);
+    const b = queue('b', []);
+    const both = group(0, a, b);
+    expect(take(both)).toBe('a10');
+    Object.assign(b, { hasHead: true, headTimestamp: 15 });
+    both.changed();
+    expect(takeAll(both)).toEqual(['b15', 'a20']);
+  });
+
+  it('waits with max.task.idle.ms=0 while the lag of an empty partition is not known', () => {
+    const b = queue('b', [], null);
+    const both = group(0, queue('a', [1]), b);
+    expect(take(both, 1_000_000)).toBe(null);
+    b.fetchedLag = 0n;
+    expect(take(both)).toBe('a1');
+  });
+
+  it('waits with 0 while an empty partition has more to fetch, and goes when it has not', () => {
+    const b = queue('b', [], 5n);
+    const both = group(0, queue('a', [1]), b);
+    expect(take(both, 1_000_000)).toBe(null);
+    b.fetchedLag = 0n;
+    expect(take(both)).toBe('a1');
+    expect(both.enforcedCount).toBe(0);
+  });
+
+  it('never waits with -1', () => {
+    expect(take(group(-1, queue('a', [1]), queue('b', [], 5n)))).toBe('a1');
+    expect(take(group(-1, queue('a', [1]), queue('b', [], null)))).toBe('a1');
+  });
+
+  it('waits with a time above 0 for a partition that is caught up, then goes', () => {
+    const both = group(100, queue('a', [1, 2]), queue('b', [], 0n));
+    expect(take(both, 1_000)).toBe(null);
+    expect(both.nextDeadlineMs()).toBe(1_100);
+    expect(take(both, 1_099)).toBe(null);
+    expect(take(both, 1_100)).toBe('a1');
+    expect(both.enforcedCount).toBe(1);
+  });
+
+  it('starts the wait anew once the partition had something', () => {
+    const b = queue('b', [], 0n);
+    const both = group(100, queue('a', [1, 5, 6]), b);
+    expect(take(both, 0)).toBe(null);
+    Object.assign(b, { hasHead: true, headTimestamp: 2, fetchedLag: 0n });
+    both.changed();
+    expect(take(both, 50)).toBe('a1');
+    expect(take(both, 50)).toBe('b2');
+    expect(take(both, 100)).toBe(null);
+    expect(take(both, 199)).toBe(null);
+    expect(take(both, 200)).toBe('a5');
+  });
+
+  it('has nothing to choose when all are empty', () => {
+    expect(take(group(0, queue('a', []), queue('b', [])))).toBe(null);
+    expect(take(group(-1))).toBe(null);
+  });
+});
