@@ -1,0 +1,18 @@
+import { serdes } from '@millrace/runtime';
+import type { Airport } from './airports.ts';
+import type { Delays, DelaySums } from './delays.ts';
+import type { Flight } from './flight.ts';
+
+/** One window of the result: a day, in UTC. */
+export const DAY_MS = 86_400_000;
+
+// How keys and values look on the topics. JSON can be read by anyone and with any tool; the bytes of
+// strings, numbers and windowed keys are those of Kafka's own serializers.
+export const iataSerde = serdes.string();
+export const stateSerde = serdes.string();
+export const flightSerde = serdes.json<Flight>();
+export const airportSerde = serdes.json<Airport>();
+export const minutesSerde = serdes.integer();
+export const delaySumsSerde = serdes.json<DelaySums>();
+export const stateDaySerde = serdes.timeWindowed(stateSerde, DAY_MS);
+export const delaysSerde = serdes.json<Delays>();
