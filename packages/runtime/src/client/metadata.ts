@@ -56,9 +56,7 @@ export class Metadata {
   readonly #backoff: Backoff;
   #waiters: Waiter[] = [];
   #timer: Timer | null = null;
-  #isRefreshing = false;
-  /** Somebody asked while a refresh was under way. */
-  #isWantedAgain = false;
+  #refreshing: 'no' | 'yes' | 'yes, and again' = 'no';
   #refreshedAt = -Infinity;
   #isClosed = false;
   /** Counts answers, so that others may cache what they took from here. */
@@ -132,8 +130,8 @@ export class Metadata {
 
   #request(delayMs: number): void {
     if (this.#isClosed) return;
-    if (this.#isRefreshing) {
-      this.#isWantedAgain = true;
+    if (this.#refreshing !== 'no') {
+      this.#refreshing = 'yes, and again';
       return;
     }
     if (this.#timer !== null) {
@@ -148,8 +146,7 @@ export class Metadata {
 
   async #refresh(): Promise<void> {
     const { transport, logger, requestTimeoutMs, allowAutoTopicCreation } = this.#options;
-    this.#isRefreshing = true;
-    this.#isWantedAgain = false;
+    this.#refreshing = 'yes';
     const waiters = this.#waiters.splice(0);
     let failure: Error | null = null;
     try {
@@ -165,7 +162,8 @@ export class Metadata {
     } catch (error) {
       failure = error instanceof Error ? error : new InvariantError(String(error));
     }
-    this.#isRefreshing = false;
+    const isWantedAgain = this.#wasAskedAgain();
+    this.#refreshing = 'no';
     this.#refreshedAt = this.#options.clock.monotonicMs();
     if (this.#isClosed) {
       this.#settle(waiters, new ShutdownError('The client is closed'));
@@ -175,7 +173,7 @@ export class Metadata {
     if (failure === null) {
       this.version++;
       this.#options.onUpdate();
-      if (this.#isWantedAgain || this.#waiters.length > 0) this.#request(RETRY_BACKOFF_MIN_MS);
+      if (isWantedAgain || this.#waiters.length > 0) this.#request(RETRY_BACKOFF_MIN_MS);
     } else if (failure instanceof StreamsError && !failure.retriable) {
       this.#options.onFatal(failure);
     } else {
@@ -187,6 +185,11 @@ export class Metadata {
       );
       this.#request(waitMs);
     }
+  }
+
+  /** Somebody asked while the answer was awaited. */
+  #wasAskedAgain(): boolean {
+    return this.#refreshing === 'yes, and again';
   }
 
   #settle(waiters: readonly Waiter[], failure: Error | null): void {

@@ -261,7 +261,8 @@ export class Producer implements ProducerPort, AccumulatorOwner {
     this.#timer?.cancel();
     this.#timerAt = at;
     const { clock } = this.#context;
-    this.#timer = clock.setTimer(Math.max(0, at - clock.monotonicMs()), () => {
+    // Whole milliseconds, so that a timer which fires a little early is not set again at once.
+    this.#timer = clock.setTimer(Math.max(0, Math.ceil(at - clock.monotonicMs())), () => {
       this.#timer = null;
       this.#timerAt = Infinity;
       this.#pass();

@@ -10,7 +10,10 @@ export function kafkaJsLogCreator(logger: Logger): logCreator {
   const child = logger.child({ library: 'kafkajs' });
   return () =>
     ({ namespace, level, log }) => {
-      const { message, timestamp: _timestamp, logger: _logger, ...fields } = log;
+      const { message, ...fields } = log;
+      // pino has a time and a name of its own.
+      delete fields['timestamp'];
+      delete fields['logger'];
       const text = namespace === '' ? message : `[${namespace}] ${message}`;
       if (level === logLevel.DEBUG) child.trace(fields, text);
       else child.debug(fields, text);

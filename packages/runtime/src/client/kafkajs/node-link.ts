@@ -75,8 +75,9 @@ export class NodeLink {
     const index = laneIndex[lane];
     if (this.#failure !== null) return Promise.reject(this.#failure);
     if (this.#isLost(index)) {
-      this.fail(new ConnectionError(`The broker at ${this.name} closed the connection`));
-      return Promise.reject(this.#failure as unknown as Error);
+      const lost = new ConnectionError(`The broker at ${this.name} closed the connection`);
+      this.fail(lost);
+      return Promise.reject(lost);
     }
     const state = this.#lanes[index];
     const connection = this.#connection(index);
