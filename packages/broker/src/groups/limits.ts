@@ -1,7 +1,7 @@
 /** Bounds of the group coordinator that are no Kafka configuration. The unit is the last word of the name. */
 
 /** Groups of one broker, empty ones included; a further one is refused with POLICY_VIOLATION. */
-export const GROUPS = 100_000;
+export const GROUPS = 50_000;
 
 /** Members of one group, whatever `group.max.size` says; above it GROUP_MAX_SIZE_REACHED. */
 export const GROUP_MEMBERS = 10_000;

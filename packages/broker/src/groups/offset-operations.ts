@@ -111,7 +111,7 @@ export class OffsetOperations {
         leaderEpoch: partition.committedLeaderEpoch,
         metadata: partition.committedMetadata ?? '',
         commitTimestamp: now,
-        expireTimestamp: retentionTimeMs === -1n ? -1 : now + Number(retentionTimeMs),
+        expireTimestamp: expiryOf(now, retentionTimeMs),
         topicId: this.#topics.topicId(topic),
       },
     };
@@ -226,6 +226,12 @@ function commitError(group: Group, request: CommitRequest): ErrorCode {
   if (errorCode !== errorCodes.NONE) return errorCode;
   // The generation is right, but the member does not know yet what it has been assigned.
   return group.state === 'CompletingRebalance' ? errorCodes.REBALANCE_IN_PROGRESS : errorCodes.NONE;
+}
+
+/** Any retention that a client can write has an expiry that can be stored. */
+function expiryOf(now: number, retentionTimeMs: bigint): number {
+  if (retentionTimeMs === -1n) return -1;
+  return Math.min(Math.max(now + Number(retentionTimeMs), 0), Number.MAX_SAFE_INTEGER);
 }
 
 /** The same code for every partition of a request. */

@@ -69,6 +69,15 @@ describe('committing', () => {
     expect(group.log.decoded()).toHaveLength(1);
   });
 
+  it.each([2n ** 63n - 1n, -(2n ** 63n), -2n, 0n])(
+    'stores a retention of %s ms',
+    (retentionTimeMs) => {
+      const group = new GroupFixture();
+      expect(group.commit({ retentionTimeMs })).toEqual([0]);
+      expect(group.restart().fetch('orders', 0)?.committedOffset).toBe(42n);
+    },
+  );
+
   it('leaves no group behind when nothing could be committed', () => {
     const group = new GroupFixture();
     group.commit({ topics: commitOf('nowhere', 0, 1n) });

@@ -18,7 +18,7 @@ import { RecordCursor } from '@millrace/protocol';
 /** A clock that tests turn by hand. */
 export class ManualClock implements Clock {
   #now = 1_000_000;
-  #timers: { at: number; fn: () => void }[] = [];
+  readonly #timers = new Set<{ readonly at: number; readonly fn: () => void }>();
 
   now(): number {
     return this.#now;
@@ -30,24 +30,23 @@ export class ManualClock implements Clock {
 
   setTimer(ms: number, fn: () => void): Timer {
     const timer = { at: this.#now + ms, fn };
-    this.#timers.push(timer);
-    return {
-      cancel: () => {
-        this.#timers = this.#timers.filter((one) => one !== timer);
-      },
-    };
+    this.#timers.add(timer);
+    return { cancel: () => this.#timers.delete(timer) };
   }
 
   get timerCount(): number {
-    return this.#timers.length;
+    return this.#timers.size;
   }
 
   advance(ms: number): void {
     const end = this.#now + ms;
     for (;;) {
-      const [next] = this.#timers.filter(({ at }) => at <= end).sort((a, b) => a.at - b.at);
+      let next: { readonly at: number; readonly fn: () => void } | undefined;
+      for (const timer of this.#timers) {
+        if (timer.at <= end && (next === undefined || timer.at < next.at)) next = timer;
+      }
       if (next === undefined) break;
-      this.#timers = this.#timers.filter((one) => one !== next);
+      this.#timers.delete(next);
       this.#now = Math.max(this.#now, next.at);
       next.fn();
     }
