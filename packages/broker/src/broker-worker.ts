@@ -40,7 +40,8 @@ try {
     random: systemRandom,
     logger,
   });
-  port.on('message', (_message: ToWorker) => {
+  port.on('message', ({ type }: ToWorker) => {
+    logger.debug({ type }, 'asked to stop');
     // The outcome is told through `stopped`, however the stop came about.
     broker.close().catch(() => undefined);
   });

@@ -1,7 +1,7 @@
 import { LONG_MAX } from '@millrace/compaction';
 
 /** Kinds of a value; `list` is Kafka's comma-separated string. */
-export type ConfigKind = 'boolean' | 'int' | 'long' | 'double' | 'string' | 'list';
+type ConfigKind = 'boolean' | 'int' | 'long' | 'double' | 'string' | 'list';
 
 export interface BrokerConfigDefinition {
   readonly kind: ConfigKind;

@@ -9,6 +9,11 @@ export class BrokerError extends Error {
   }
 }
 
+/** What was thrown, as an Error whatever it was. */
+export function toError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new BrokerInvariantError(`thrown: ${String(thrown)}`);
+}
+
 /** A fault of ours, never of a client. */
 export class BrokerInvariantError extends BrokerError {
   constructor(message: string, options?: ErrorOptions) {
@@ -17,11 +22,7 @@ export class BrokerInvariantError extends BrokerError {
 }
 
 /** The broker could not start; the message says what to do. */
-export class BrokerStartError extends BrokerError {
-  constructor(code: string, message: string, options?: ErrorOptions) {
-    super(code, message, options);
-  }
-}
+export class BrokerStartError extends BrokerError {}
 
 /** The broker's worker thread or a vital part of it ended without being asked to. */
 export class BrokerCrashedError extends BrokerError {

@@ -1,5 +1,12 @@
 /** kafkajs 2.2.4 as it is, as a client of this broker. */
-import { Kafka, logLevel, CompressionTypes, type Admin, type Consumer } from 'kafkajs';
+import {
+  Kafka,
+  logLevel,
+  CompressionTypes,
+  ConfigResourceTypes,
+  type Admin,
+  type Consumer,
+} from 'kafkajs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { EmbeddedBroker } from './embedded-broker.ts';
 import { startBroker } from './start-broker.ts';
@@ -82,12 +89,22 @@ describe('kafkajs', () => {
     await admin.alterConfigs({
       validateOnly: false,
       resources: [
-        { type: 2, name: 'jobs', configEntries: [{ name: 'retention.ms', value: '6000' }] },
+        {
+          type: ConfigResourceTypes.TOPIC,
+          name: 'jobs',
+          configEntries: [{ name: 'retention.ms', value: '6000' }],
+        },
       ],
     });
     const { resources } = await admin.describeConfigs({
       includeSynonyms: true,
-      resources: [{ type: 2, name: 'jobs', configNames: ['retention.ms', 'segment.ms'] }],
+      resources: [
+        {
+          type: ConfigResourceTypes.TOPIC,
+          name: 'jobs',
+          configNames: ['retention.ms', 'segment.ms'],
+        },
+      ],
     });
     expect(resources[0]!.configEntries).toMatchObject([
       { configName: 'retention.ms', configValue: '6000', isDefault: false },

@@ -21,7 +21,7 @@ export interface BrokerServices {
   readonly producerIds: ProducerIds;
 }
 
-export interface BrokerNode {
+interface BrokerNode {
   readonly nodeId: number;
   readonly clusterId: string;
   readonly host: string;

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { systemClock } from '@millrace/compaction';
 import type { Logger } from 'pino';
-import { BrokerCrashedError, BrokerStartError } from './errors.ts';
+import { BrokerCrashedError, BrokerStartError, toError } from './errors.ts';
 import { WORKER_STOP_MS } from './limits.ts';
 import { fileExists } from './server/temporary-directory.ts';
 import type { RunningBroker } from './embedded-broker.ts';
@@ -36,7 +36,7 @@ export async function startWorker(workerData: WorkerData, logger: Logger): Promi
         resolve(thread);
       },
       (error: unknown) => {
-        reject(error as Error);
+        reject(toError(error));
       },
     );
   });
@@ -67,7 +67,7 @@ class BrokerThread implements RunningBroker {
     this.#worker = worker;
     this.#logger = logger;
     let onReady = (): void => undefined;
-    let onFailed = (_error: Error): void => undefined;
+    let onFailed: (error: Error) => void = () => undefined;
     this.ready = new Promise((resolve, reject) => {
       onReady = resolve;
       onFailed = reject;

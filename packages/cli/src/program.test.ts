@@ -80,9 +80,9 @@ describe('millrace', () => {
     await new Promise((resolve) => other.close(resolve));
 
     const dataDir = await directory();
-    await using _broker = await startBroker({ dataDir, inProcess: true });
+    await using broker = await startBroker({ dataDir, inProcess: true });
     const locked = await millrace('broker', '-p', '0', '-d', dataDir, '--log-level', 'silent');
-    expect(locked.code).toBe(1);
+    expect(locked.code, broker.bootstrapServers).toBe(1);
     expect(locked.err).toContain(dataDir);
     expect(locked.err).toContain(String(process.pid));
   });

@@ -1,19 +1,18 @@
 import { FakeClock } from '@millrace/compaction';
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Partition } from '../topics/topic.ts';
 import { FetchPurgatory, type ParkedFetch } from './purgatory.ts';
 
-const a = { index: 0 } as Partition;
-const b = { index: 1 } as Partition;
+const a = { name: 'a' };
+const b = { name: 'b' };
 
 class Fetch implements ParkedFetch {
-  readonly partitions: readonly Partition[];
+  readonly partitions: readonly object[];
   readonly maxWaitMs = 500;
   isReady = false;
   checks = 0;
   completed = 0;
 
-  constructor(...partitions: Partition[]) {
+  constructor(...partitions: object[]) {
     this.partitions = partitions;
   }
 

@@ -1,10 +1,10 @@
 import type { Clock, Timer } from '@millrace/compaction';
 import { PARKED_FETCHES } from '../limits.ts';
-import type { Partition } from '../topics/topic.ts';
 
 /** A fetch that waits for more bytes. */
 export interface ParkedFetch {
-  readonly partitions: readonly Partition[];
+  /** Compared by identity. */
+  readonly partitions: readonly object[];
   readonly maxWaitMs: number;
   /**
    * Something happened to one of the partitions. True if the fetch is answered now; asked at most once
@@ -29,7 +29,7 @@ interface Entry {
  */
 export class FetchPurgatory {
   readonly #clock: Clock;
-  readonly #byPartition = new Map<Partition, Set<Entry>>();
+  readonly #byPartition = new Map<object, Set<Entry>>();
   readonly #entries = new Set<Entry>();
   #dirty: Entry[] = [];
   #isClosed = false;
@@ -68,7 +68,7 @@ export class FetchPurgatory {
   }
 
   /** Something was appended to the partition, or what may be read of it has moved. */
-  wake(partition: Partition): void {
+  wake(partition: object): void {
     const waiting = this.#byPartition.get(partition);
     if (waiting === undefined) return;
     for (const entry of waiting) {
@@ -84,7 +84,7 @@ export class FetchPurgatory {
   }
 
   /** The partition is gone: whoever waits for it is told so by its own next look. */
-  partitionGone(partition: Partition): void {
+  partitionGone(partition: object): void {
     for (const entry of [...(this.#byPartition.get(partition) ?? [])]) this.#complete(entry);
   }
 

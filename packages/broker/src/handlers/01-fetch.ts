@@ -6,6 +6,7 @@ import {
   type FetchResponse,
 } from '@millrace/protocol';
 import type { Logger } from 'pino';
+import { toError } from '../errors.ts';
 import { storageErrorCode } from '../storage-errors.ts';
 import { leaderEpochError } from '../topics/leader-epoch.ts';
 import type { Partition } from '../topics/topic.ts';
@@ -75,7 +76,7 @@ function park(
         attempt = readAll(request, context);
       } catch (error) {
         takeBackCloseListener();
-        reject(error as Error);
+        reject(toError(error));
         return true;
       }
       if (!isLast && attempt.bytes < request.minBytes && !attempt.hasError) {

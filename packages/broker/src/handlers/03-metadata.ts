@@ -34,10 +34,11 @@ export const metadataHandler: Handler<MetadataRequest, MetadataResponse> = {
   maxVersion: 13,
   handle(request: MetadataRequest, context: RequestContext): HandlerResult<MetadataResponse> {
     const answers = topicAnswers(request, context);
-    if (answers.some((answer) => answer instanceof Promise)) {
-      return Promise.all(answers).then((topics) => response(request, context, topics));
-    }
-    return response(request, context, answers as TopicResponse[]);
+    const isReady = (answer: TopicAnswer): answer is TopicResponse => !(answer instanceof Promise);
+    if (answers.every(isReady)) return response(request, context, answers);
+    return Promise.all(answers.map(async (answer) => answer)).then((topics) =>
+      response(request, context, topics),
+    );
   },
 };
 

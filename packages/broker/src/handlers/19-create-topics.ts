@@ -43,7 +43,9 @@ export const createTopicsHandler: Handler<CreateTopicsRequest, CreateTopicsRespo
     const answers = [...new Map(request.topics.map((topic) => [topic.name, topic])).values()].map(
       (topic) =>
         (counts.get(topic.name) as number) > 1
-          ? refuse(topic, new TopicError('INVALID_REQUEST', 'Duplicate topic name.'))
+          ? Promise.resolve(
+              refuse(topic, new TopicError('INVALID_REQUEST', 'Duplicate topic name.')),
+            )
           : createOne(topic, request.validateOnly, broker),
     );
     return Promise.all(answers).then((topics) => ({ topics }));

@@ -44,7 +44,7 @@ export const deleteTopicsHandler: Handler<DeleteTopicsRequest, DeleteTopicsRespo
     }
     const answers = requested.map((one) =>
       (counts.get(keyOf(one, context)) as number) > 1
-        ? refuse(one, errorCodes.INVALID_REQUEST, 'Duplicate topic.')
+        ? Promise.resolve(refuse(one, errorCodes.INVALID_REQUEST, 'Duplicate topic.'))
         : deleteOne(one, context),
     );
     return Promise.all(answers).then((responses) => ({ responses }));

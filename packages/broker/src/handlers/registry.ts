@@ -25,7 +25,7 @@ export class HandlerRegistry {
         `handler of ${api.name} serves ${minVersion}-${maxVersion}, its schema ends at ${api.maxVersion}`,
       );
     }
-    this.#handlers.set(api.key, handler as unknown as RegisteredHandler);
+    this.#handlers.set(api.key, handler);
     return this;
   }
 

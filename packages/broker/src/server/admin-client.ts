@@ -1,5 +1,5 @@
 import { connect } from 'node:net';
-import { BrokerError } from '../errors.ts';
+import { BrokerError, toError } from '../errors.ts';
 import { ADMIN_ANSWER_BYTES, ADMIN_ANSWER_MS } from '../limits.ts';
 import { LineReader, toJsonLine } from './json-lines.ts';
 import { adminSocketAddress } from './unix-socket-path.ts';
@@ -45,7 +45,7 @@ export async function adminRequest(
           const line = lines.push(chunk)[0];
           if (line !== undefined) resolve(parseAnswer(line));
         } catch (error) {
-          reject(error as Error);
+          reject(toError(error));
         }
       });
       socket.write(toJsonLine({ id: 1, cmd, args }));

@@ -9,7 +9,7 @@ export interface SocketAddress {
   readonly path: string;
   /** What to bind or connect to; the same, or a short way to it. Null: there is none here. */
   readonly address: string | null;
-  release(): void;
+  readonly release: () => void;
 }
 
 /**

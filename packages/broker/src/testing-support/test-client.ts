@@ -11,8 +11,8 @@ import { FrameReader } from '../server/frame.ts';
 const ANSWER_DEADLINE_MS = 10_000;
 
 interface Waiting {
-  resolve(payload: Buffer): void;
-  reject(error: Error): void;
+  readonly resolve: (payload: Buffer) => void;
+  readonly reject: (error: Error) => void;
 }
 
 /** One connection that speaks any API in any version, or plain bytes. */

@@ -153,7 +153,7 @@ export function applyConfigChanges(
 }
 
 /** Throws TopicError INVALID_CONFIG that names every wrong setting. */
-export function checkTopicConfig(configs: Entries): void {
+function checkTopicConfig(configs: Entries): void {
   const problems: string[] = [];
   for (const [name, value] of configs) {
     const definition = byName.get(name);
