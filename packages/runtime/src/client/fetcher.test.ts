@@ -1,0 +1,444 @@
+import { describe, expect, it } from 'vitest';
+import {
+  BatchBuilder,
+  Fetch,
+  ListOffsets,
+  Metadata,
+  RecordBatch,
+  errorCodes,
+} from '@millrace/protocol';
+import type { FetchRequest, FetchResponse } from '@millrace/protocol';
+import { silentLogger } from '../logging/logger.ts';
+import { FakeClock, settle } from '../testing-support/fake-clock.ts';
+import {
+  AuthenticationError,
+  AuthorizationError,
+  ConnectionError,
+  CorruptFetchError,
+  MissingTopicError,
+  OffsetOutOfRangeError,
+} from './errors.ts';
+import { Fetcher } from './fetcher.ts';
+import { unpinned, wholeBatches } from './fetched-records.ts';
+import type { FetchedPartition, FetcherOptions } from './ports.ts';
+import { FakeTransport } from './testing-support/fake-transport.ts';
+
+type PartitionAnswer = Partial<FetchResponse['responses'][number]['partitions'][number]>;
+type FetchScript = (
+  body: FetchRequest,
+  nodeId: number,
+) => Record<string, PartitionAnswer> | Promise<Record<string, PartitionAnswer>>;
+
+function batch(baseOffset: bigint, recordCount: number): Buffer {
+  const builder = new BatchBuilder({ codec: 'none', maxBytes: 1 << 20 });
+  for (let i = 0; i < recordCount; i++)
+    builder.appendBytes(1_000, null, Buffer.from(`v${i}`), null);
+  return Buffer.from(builder.build({ baseOffset }));
+}
+
+/** What compaction leaves of a batch: its header with the last offset, and no record or only the first ones. */
+function emptied(baseOffset: bigint, lastOffsetDelta: number): Buffer {
+  const bytes = batch(baseOffset, 1).subarray(0, 61);
+  const copy = Buffer.from(bytes);
+  copy.writeInt32BE(61 - 12, 8);
+  copy.writeInt32BE(lastOffsetDelta, 23);
+  copy.writeInt32BE(0, 57);
+  return copy;
+}
+
+function setUp(options: Partial<FetcherOptions> = {}) {
+  const clock = new FakeClock();
+  const transport = new FakeTransport();
+  const leaders: Record<string, number> = { 'in-0': 1, 'in-1': 1, 'in-2': 2, 'in-3': 2 };
+  let readyCount = 0;
+  let script: FetchScript = () => ({});
+  transport.on(Metadata, ({ body }) => ({
+    brokers: [
+      { nodeId: 1, host: 'fake', port: 1 },
+      { nodeId: 2, host: 'fake', port: 2 },
+    ],
+    topics: (body.topics ?? []).map(({ name }) => {
+      const partitions = Object.entries(leaders)
+        .filter(([key]) => key.startsWith(`${name ?? ''}-`))
+        .map(([key, leaderId]) => ({ partitionIndex: Number(key.split('-')[1]), leaderId }));
+      const errorCode = partitions.length > 0 ? 0 : errorCodes.UNKNOWN_TOPIC_OR_PARTITION;
+      return { name, errorCode, partitions };
+    }),
+  }));
+  transport.on(Fetch, async ({ body, nodeId }) => {
+    const answers = await script(body, nodeId);
+    const topics = new Map<string, PartitionAnswer[]>();
+    for (const [key, answer] of Object.entries(answers)) {
+      const [topic = '', partition] = key.split('-');
+      const ofTopic = topics.get(topic) ?? [];
+      ofTopic.push({ highWatermark: 100n, ...answer, partitionIndex: Number(partition) });
+      topics.set(topic, ofTopic);
+    }
+    // A broker without data holds the request back.
+    if (topics.size === 0) {
+      await new Promise<void>((resolve) => clock.setTimer(body.maxWaitMs, resolve));
+    }
+    return { responses: [...topics].map(([topic, partitions]) => ({ topic, partitions })) };
+  });
+  const fetcher = new Fetcher(
+    { transport, clock, random: () => 0.5, logger: silentLogger(), requestTimeoutMs: 1_000 },
+    {
+      isolationLevel: 'read_committed',
+      maxWaitMs: 500,
+      minBytes: 1,
+      maxBytes: 1 << 20,
+      maxPartitionBytes: 1 << 16,
+      onReady: () => readyCount++,
+      ...options,
+    },
+  );
+  return {
+    clock,
+    transport,
+    fetcher,
+    leaders,
+    ready: () => readyCount,
+    serve: (next: FetchScript) => {
+      script = next;
+    },
+  };
+}
+
+function once(answers: Record<string, PartitionAnswer>): FetchScript {
+  const open = new Map(Object.entries(answers));
+  return (body) => {
+    const found: Record<string, PartitionAnswer> = {};
+    for (const { topic, partitions } of body.topics) {
+      for (const { partition } of partitions) {
+        const key = `${topic}-${partition}`;
+        const answer = open.get(key);
+        if (answer === undefined) continue;
+        open.delete(key);
+        found[key] = answer;
+      }
+    }
+    return found;
+  };
+}
+
+function fetches(transport: FakeTransport) {
+  return transport.sent
+    .filter(({ apiName }) => apiName === Fetch.name)
+    .map(({ body, ...rest }) => ({ ...rest, body: body as FetchRequest }));
+}
+
+function asked({ body }: { body: FetchRequest }): string[] {
+  return body.topics.flatMap(({ topic, partitions }) =>
+    partitions.map(({ partition, fetchOffset }) => `${topic}-${partition}@${fetchOffset}`),
+  );
+}
+
+const in0 = { topic: 'in', partition: 0, offset: 0n };
+const in1 = { topic: 'in', partition: 1, offset: 0n };
+
+describe('Fetcher', () => {
+  it('hands over raw batches and fetches on from the last one, one request per broker at a time', async () => {
+    const { clock, transport, fetcher, serve, ready } = setUp();
+    serve(once({ 'in-0': { records: Buffer.concat([batch(0n, 3), batch(3n, 2)]) } }));
+    fetcher.assign([in0, in1]);
+    await clock.advance(10);
+    expect(ready()).toBe(1);
+    expect(fetches(transport)).toHaveLength(1);
+    expect(fetcher.position('in', 0)).toBe(0n);
+    const [fetched, ...others] = fetcher.drain();
+    expect(others).toEqual([]);
+    expect(fetched).toMatchObject({ topic: 'in', partition: 0, nextOffset: 5n, error: null });
+    expect(new RecordBatch((fetched as FetchedPartition).records).recordCount).toBe(3);
+    expect(fetcher.position('in', 0)).toBe(5n);
+    expect(fetcher.drain()).toEqual([]);
+    await clock.advance(10);
+    expect(asked(fetches(transport)[1]!)).toEqual(['in-1@0', 'in-0@5']);
+    expect(fetches(transport)[1]!.body.isolationLevel).toBe(1);
+    await fetcher.close(100);
+    expect(clock.timerCount).toBeLessThanOrEqual(1); // the fake broker's own
+  });
+
+  it('fetches nothing more from a broker until what came was drained', async () => {
+    const { clock, transport, fetcher, serve } = setUp();
+    serve(() => ({ 'in-0': { records: batch(0n, 1) } }));
+    fetcher.assign([in0, in1]);
+    await clock.advance(5_000);
+    expect(fetches(transport)).toHaveLength(1);
+    fetcher.drain();
+    await clock.advance(10);
+    expect(fetches(transport)).toHaveLength(2);
+  });
+
+  it('moves over empty batches and over a gap at the tail of one', async () => {
+    const { clock, fetcher, serve } = setUp();
+    serve(once({ 'in-0': { records: Buffer.concat([batch(0n, 1), emptied(900n, 99)]) } }));
+    fetcher.assign([in0]);
+    await clock.advance(10);
+    const [fetched] = fetcher.drain();
+    expect(fetched?.nextOffset).toBe(1_000n);
+    expect(fetcher.position('in', 0)).toBe(1_000n);
+  });
+
+  it('keeps offsets above 2^53 exact', async () => {
+    const { clock, fetcher, serve } = setUp();
+    serve(once({ 'in-0': { records: batch(9_007_199_254_740_993n, 1) } }));
+    fetcher.assign([{ ...in0, offset: 9_007_199_254_740_993n }]);
+    await clock.advance(10);
+    expect(fetcher.drain()[0]?.nextOffset).toBe(9_007_199_254_740_994n);
+  });
+
+  it('cuts off a partial last batch and fetches it again', async () => {
+    const { clock, transport, fetcher, serve } = setUp();
+    const cut = batch(3n, 5).subarray(0, 70);
+    serve(once({ 'in-0': { records: Buffer.concat([batch(0n, 3), cut]) } }));
+    fetcher.assign([in0]);
+    await clock.advance(10);
+    const [fetched] = fetcher.drain();
+    expect(fetched?.nextOffset).toBe(3n);
+    expect(fetched?.records).toHaveLength(batch(0n, 3).length);
+    await clock.advance(10);
+    expect(asked(fetches(transport)[1]!)).toEqual(['in-0@3']);
+  });
+
+  it('asks for all of a batch that was cut at its partition limit', async () => {
+    const { clock, transport, fetcher, serve } = setUp({ maxPartitionBytes: 100 });
+    const large = batch(0n, 50);
+    serve((body) => {
+      const limit = body.topics[0]?.partitions[0]?.partitionMaxBytes ?? 0;
+      return { 'in-0': { records: large.subarray(0, Math.min(limit, large.length)) } };
+    });
+    fetcher.assign([in0]);
+    await clock.advance(10);
+    expect(fetcher.drain()[0]?.nextOffset).toBe(50n);
+    expect(fetches(transport)).toHaveLength(2);
+  });
+
+  it('leaves out paused partitions and waits at most 10 ms meanwhile; what is under way is handed over', async () => {
+    const { clock, transport, fetcher, serve } = setUp();
+    fetcher.assign([in0, in1]);
+    await clock.advance(1);
+    expect(fetches(transport)[0]!.body.maxWaitMs).toBe(500);
+    fetcher.pause('in', 0);
+    await clock.advance(500);
+    const second = fetches(transport)[1]!;
+    expect(asked(second)).toEqual(['in-1@0']);
+    expect(second.body.maxWaitMs).toBe(10);
+    serve(once({ 'in-0': { records: batch(0n, 1) } }));
+    fetcher.resume('in', 0);
+    await clock.advance(20);
+    expect(fetcher.drain()).toHaveLength(1);
+  });
+
+  it('lets a newly assigned partition wait for no parked fetch', async () => {
+    const { clock, transport, fetcher, serve } = setUp();
+    fetcher.assign([in0]);
+    await clock.advance(100);
+    expect(fetches(transport)).toHaveLength(1);
+    serve(once({ 'in-1': { records: batch(7n, 1) } }));
+    fetcher.assign([{ ...in1, offset: 7n }]);
+    await clock.advance(1);
+    expect(fetcher.drain()[0]).toMatchObject({ partition: 1, nextOffset: 8n });
+    const side = fetches(transport)[1]!;
+    expect(side.lane).toBe('main');
+    expect(fetches(transport)[0]!.lane).toBe('parked');
+    expect(asked(side)).toEqual(['in-1@7']);
+    // Once the parked one is back, both go together.
+    await clock.advance(600);
+    expect(asked(fetches(transport).at(-1)!).toSorted()).toEqual(['in-0@0', 'in-1@8']);
+  });
+
+  it('drops what arrives for a partition that was moved or given away', async () => {
+    const { clock, transport, fetcher, serve } = setUp();
+    let answer = (_: Record<string, PartitionAnswer>): void => undefined;
+    serve(() => new Promise((resolve) => (answer = resolve)));
+    fetcher.assign([in0, in1]);
+    await clock.advance(1);
+    const both = { 'in-0': { records: batch(0n, 1) }, 'in-1': { records: batch(0n, 1) } };
+    const answerFirst = answer;
+    serve(once({ 'in-0': { records: batch(50n, 1) } }));
+    fetcher.assign([{ ...in0, offset: 50n }]);
+    fetcher.unassign([in1]);
+    answerFirst(both);
+    await clock.advance(20);
+    expect(fetcher.drain().map(({ nextOffset }) => nextOffset)).toEqual([51n]);
+    expect(() => fetcher.position('in', 1)).toThrow(/in-1 is not assigned/);
+    expect(asked(fetches(transport).at(-1)!)).toEqual(['in-0@50']);
+  });
+
+  it('follows a leader move, with a wait in between, and never shows it', async () => {
+    const { clock, transport, fetcher, leaders, serve } = setUp();
+    serve((_body, nodeId): Record<string, PartitionAnswer> =>
+      nodeId === 1
+        ? { 'in-0': { errorCode: errorCodes.NOT_LEADER_OR_FOLLOWER } }
+        : { 'in-0': { records: batch(0n, 1) } },
+    );
+    fetcher.assign([in0]);
+    await clock.advance(50);
+    expect(fetches(transport)).toHaveLength(1);
+    leaders['in-0'] = 2;
+    await clock.advance(2_000);
+    expect(fetcher.drain()).toMatchObject([{ partition: 0, error: null, nextOffset: 1n }]);
+    expect(fetches(transport).length).toBeLessThan(5);
+  });
+
+  it('keeps one partition error from the others', async () => {
+    const { clock, fetcher, serve } = setUp();
+    serve(
+      once({
+        'in-0': { errorCode: errorCodes.OFFSET_OUT_OF_RANGE },
+        'in-1': { records: batch(0n, 2) },
+      }),
+    );
+    fetcher.assign([{ ...in0, offset: 77n }, in1]);
+    await clock.advance(10);
+    const [first, second] = fetcher.drain();
+    expect(first?.error).toBeInstanceOf(OffsetOutOfRangeError);
+    expect(first?.error?.message).toContain('Offset 77 of in-0');
+    expect(second).toMatchObject({ partition: 1, nextOffset: 2n, error: null });
+    // Only after a new assignment it is fetched again.
+    serve(once({ 'in-0': { records: batch(5n, 1) } }));
+    await clock.advance(2_000);
+    expect(fetcher.drain()).toEqual([]);
+    fetcher.assign([{ ...in0, offset: 5n }]);
+    await clock.advance(20);
+    expect(fetcher.drain()).toMatchObject([{ partition: 0, nextOffset: 6n }]);
+  });
+
+  it('hands over bytes that are no batches as an error of that partition', async () => {
+    const { clock, fetcher, serve } = setUp();
+    const broken = batch(0n, 1);
+    broken.writeInt32BE(3, 8);
+    const old = batch(0n, 1);
+    old.writeInt8(1, 16);
+    serve(once({ 'in-0': { records: broken }, 'in-1': { records: old } }));
+    fetcher.assign([in0, in1]);
+    await clock.advance(10);
+    const errors = fetcher.drain().map(({ error }) => error);
+    expect(errors[0]).toBeInstanceOf(CorruptFetchError);
+    expect(errors[0]?.message).toContain('in-0 at offset 0');
+    expect(errors[1]).toBeInstanceOf(CorruptFetchError);
+  });
+
+  it('gives a forbidden topic as a fatal error and a deleted one after a while', async () => {
+    const { clock, fetcher, leaders, serve } = setUp();
+    serve(once({ 'in-0': { errorCode: errorCodes.TOPIC_AUTHORIZATION_FAILED } }));
+    fetcher.assign([in0, in1]);
+    await clock.advance(10);
+    expect(fetcher.drain()[0]?.error).toBeInstanceOf(AuthorizationError);
+    for (const key of Object.keys(leaders)) delete leaders[key];
+    serve(() => ({ 'in-1': { errorCode: errorCodes.UNKNOWN_TOPIC_OR_PARTITION } }));
+    await clock.advance(10_000);
+    expect(fetcher.drain()).toEqual([]);
+    await clock.advance(40_000);
+    const [fetched] = fetcher.drain();
+    expect(fetched?.error).toBeInstanceOf(MissingTopicError);
+    expect(fetched?.error?.message).toContain('in-1');
+  });
+
+  it('backs off while brokers are away and goes on when they are back', async () => {
+    const { clock, transport, fetcher, serve } = setUp();
+    let isAway = true;
+    const sound = once({ 'in-0': { records: batch(0n, 1) } });
+    serve((body, nodeId) => {
+      if (isAway) throw new ConnectionError('refused');
+      return sound(body, nodeId);
+    });
+    fetcher.assign([in0]);
+    await clock.advance(60_000);
+    expect(fetches(transport).length).toBeLessThan(75);
+    isAway = false;
+    await clock.advance(2_000);
+    expect(fetcher.drain()).toHaveLength(1);
+  });
+
+  it('hands a refused login to every partition', async () => {
+    const { clock, fetcher, transport } = setUp();
+    transport.on(Metadata, () => {
+      throw new AuthenticationError('wrong password');
+    });
+    fetcher.assign([in0, in1]);
+    await clock.advance(100);
+    const errors = fetcher.drain().map(({ error }) => error);
+    expect(errors).toHaveLength(2);
+    expect(errors[0]).toBeInstanceOf(AuthenticationError);
+  });
+
+  it('sorts aborted transactions by their first offset', async () => {
+    const { clock, fetcher, serve } = setUp();
+    const abortedTransactions = [
+      { producerId: 2n, firstOffset: 5n },
+      { producerId: 1n, firstOffset: 0n },
+    ];
+    serve(once({ 'in-0': { records: batch(0n, 9), abortedTransactions } }));
+    fetcher.assign([in0]);
+    await clock.advance(10);
+    const found = fetcher.drain()[0]?.abortedTransactions.map(({ firstOffset }) => firstOffset);
+    expect(found).toEqual([0n, 5n]);
+  });
+
+  it('asks leaders for offsets, following moves, and says which topic is missing', async () => {
+    const { clock, fetcher, leaders, transport } = setUp();
+    transport.on(ListOffsets, ({ body, nodeId }) => ({
+      topics: body.topics.map(({ name, partitions }) => ({
+        name,
+        partitions: partitions.map(({ partitionIndex, timestamp }) => ({
+          partitionIndex,
+          ...(leaders[`${name}-${partitionIndex}`] === nodeId
+            ? { errorCode: 0, offset: timestamp === -2n ? 3n : timestamp === -1n ? 9n : -1n }
+            : { errorCode: errorCodes.NOT_LEADER_OR_FOLLOWER }),
+        })),
+      })),
+    }));
+    const all = [0, 1, 2, 3].map((partition) => ({ topic: 'in', partition }));
+    const beginning = fetcher.beginningOffsets(all);
+    await clock.advance(500);
+    expect([...(await beginning).values()]).toEqual([3n, 3n, 3n, 3n]);
+    leaders['in-0'] = 2;
+    const end = fetcher.endOffsets(all, 'read_committed');
+    await clock.advance(1_000);
+    expect((await end).get('in-0')).toBe(9n);
+    const timed = fetcher.offsetsForTimestamps([{ topic: 'in', partition: 0, timestampMs: 5 }]);
+    await clock.advance(100);
+    expect((await timed).size).toBe(0);
+    const missing = expect(fetcher.endOffsets([{ topic: 'nope', partition: 0 }], 'read_committed'));
+    const rejected = missing.rejects.toThrow(/no partition nope-0/);
+    await clock.advance(20_000);
+    await rejected;
+    expect((await fetcher.endOffsets([], 'read_committed')).size).toBe(0);
+  });
+
+  it('ends at once when it is closed, whatever it waits for', async () => {
+    const { clock, fetcher, serve } = setUp();
+    serve(() => new Promise(() => undefined));
+    fetcher.assign([in0]);
+    await clock.advance(10);
+    const offsets = expect(fetcher.endOffsets([{ topic: 'gone', partition: 1 }], 'read_committed'));
+    const rejected = offsets.rejects.toThrow(/closed/);
+    await settle();
+    await fetcher.close(100);
+    await clock.advance(0);
+    await rejected;
+    expect(clock.timerCount).toBe(0);
+    expect(fetcher.drain()).toEqual([]);
+  });
+});
+
+describe('wholeBatches', () => {
+  it('finds nothing in nothing, and a cut header', () => {
+    expect(wholeBatches(Buffer.alloc(0), 5n)).toMatchObject({ nextOffset: 5n, cutBatchBytes: 0 });
+    const cut = wholeBatches(batch(0n, 1).subarray(0, 11), 5n);
+    expect(cut).toMatchObject({ nextOffset: 5n, cutBatchBytes: 11 });
+  });
+});
+
+describe('unpinned', () => {
+  it('copies only what would keep a much larger response alive', () => {
+    const response = Buffer.alloc(4 << 20);
+    const small = response.subarray(0, 1_000);
+    expect(unpinned(small).buffer).not.toBe(response.buffer);
+    const large = response.subarray(0, 1 << 20);
+    expect(unpinned(large)).toBe(large);
+    const little = Buffer.alloc(100_000).subarray(0, 10);
+    expect(unpinned(little)).toBe(little);
+  });
+});
