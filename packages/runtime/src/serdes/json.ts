@@ -1,9 +1,6 @@
-import { recordSerde } from './record-serde.ts';
 import type { RecordSerde } from './serde.ts';
 import { SerializationError, describeValue } from './serialization-error.ts';
-import { readUtf8, writeUtf8 } from './string.ts';
-
-const UTF8_MAX_BYTES_PER_CHAR = 3;
+import { readUtf8, stringSerde, writeUtf8 } from './string.ts';
 
 function stringify(value: unknown): string {
   let text: string | undefined;
@@ -21,19 +18,27 @@ function stringify(value: unknown): string {
   return text;
 }
 
-const jsonSerde: RecordSerde<unknown> = recordSerde<unknown>({
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch (cause) {
+    throw new SerializationError('The serde "json" read bytes that are no JSON.', { cause });
+  }
+}
+
+const jsonSerde: RecordSerde<unknown> = {
   name: 'json',
   write: (value, target, position) => writeUtf8(stringify(value), target, position),
-  read(source, start, end) {
-    const text = readUtf8(source, start, end);
-    try {
-      return JSON.parse(text) as unknown;
-    } catch (cause) {
-      throw new SerializationError('The serde "json" read bytes that are no JSON.', { cause });
-    }
+  read: (source, start, end) => parse(readUtf8(source, start, end)),
+  serialize: (value) => stringSerde.serialize(stringify(value), '', null),
+  deserialize: (bytes) => parse(stringSerde.deserialize(bytes, '', null)),
+  // Taking and restoring the text costs half of what bytes cost, and a string is smaller than a Buffer.
+  snapshot: {
+    take: stringify,
+    restore: (text) => parse(text as string),
+    serde: stringSerde as RecordSerde<unknown>,
   },
-  maxBytes: (value) => stringify(value).length * UTF8_MAX_BYTES_PER_CHAR,
-});
+};
 
 /**
  * JSON text in UTF-8. The type is the caller's word: nothing is checked when a record is read. As a

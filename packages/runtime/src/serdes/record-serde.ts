@@ -1,4 +1,4 @@
-import type { RecordSerde, Serde } from './serde.ts';
+import type { RecordSerde, Serde, Snapshot } from './serde.ts';
 
 /** The two functions that a built-in serde consists of; the rest follows from them. */
 export interface SerdeFunctions<T> {
@@ -10,6 +10,7 @@ export interface SerdeFunctions<T> {
   readonly isImmutable?: boolean;
   mapKey?(value: T): string | number;
   readonly unhashedSuffixBytes?: number;
+  readonly snapshot?: Snapshot<T>;
 }
 
 /** Completes a serde given by its record-path functions with `serialize` and `deserialize`. */
@@ -52,6 +53,7 @@ export function toRecordSerde<T>(serde: Serde<T>, topic: string): RecordSerde<T>
     },
     read: (source, start, end) => serde.deserialize(source.subarray(start, end), topic, null),
     ...(serde.isImmutable === undefined ? {} : { isImmutable: serde.isImmutable }),
+    ...(serde.snapshot === undefined ? {} : { snapshot: serde.snapshot }),
     ...(serde.unhashedSuffixBytes === undefined
       ? {}
       : { unhashedSuffixBytes: serde.unhashedSuffixBytes }),

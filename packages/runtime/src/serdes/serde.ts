@@ -27,8 +27,19 @@ export interface Serde<T> {
    * it. Without it they use the bytes as a latin1 string.
    */
   mapKey?(value: T): string | number;
+  /** For a type that can be changed in place: what an in-memory store keeps instead of its bytes. */
+  readonly snapshot?: Snapshot<T>;
   /** Trailing bytes that the default partitioner leaves out: 8 in a time-windowed key, 16 in a session key. */
   readonly unhashedSuffixBytes?: number;
+}
+
+/** An immutable form of a value that can be changed in place, such as the text of a JSON value. */
+export interface Snapshot<T> {
+  take(value: T): unknown;
+  /** A new value each time. */
+  restore(snapshot: unknown): T;
+  /** Writes and reads the snapshot with the bytes that the value itself would have. */
+  readonly serde: RecordSerde<unknown>;
 }
 
 /** What a serde carries inside the record path: both forms present. */

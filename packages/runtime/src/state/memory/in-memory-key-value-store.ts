@@ -43,11 +43,16 @@ export class InMemoryKeyValueStore<K, V> implements KeyValueStore<K, V> {
     (entry) => this.#keys.latin1(entry.key),
   );
   #changelog: PartitionAppender | null = null;
+  // An aggregation gets a key and then puts it: the second look-up is spared.
+  readonly #remembersKey: boolean;
+  #lastKey: K | undefined;
+  #lastEntry: Entry<K> | undefined;
 
   constructor(name: string, keySerde: RecordSerde<K>, valueSerde: RecordSerde<V>) {
     this.name = name;
     this.#keys = new KeyCodec(keySerde);
     this.#values = new ValueCodec(valueSerde, name);
+    this.#remembersKey = keySerde.isImmutable === true;
   }
 
   open(_context: TaskContext, changelog: PartitionAppender | null): void {
@@ -60,6 +65,10 @@ export class InMemoryKeyValueStore<K, V> implements KeyValueStore<K, V> {
     if (entry === undefined) {
       this.foundTimestamp = -1;
       return null;
+    }
+    if (this.#remembersKey) {
+      this.#lastKey = key;
+      this.#lastEntry = entry;
     }
     this.foundTimestamp = entry.timestamp;
     return this.#values.fromStored(entry.stored);
@@ -131,7 +140,7 @@ export class InMemoryKeyValueStore<K, V> implements KeyValueStore<K, V> {
     if (keyStart < 0) return;
     const key = this.#keys.read(buffer, keyStart, cursor.keyEnd);
     const stored =
-      valueStart < 0 ? null : this.#values.storedFromBytes(buffer, valueStart, cursor.valueEnd);
+      valueStart < 0 ? null : this.#values.storedSerde.read(buffer, valueStart, cursor.valueEnd);
     this.#set(key, stored, cursor.timestamp);
   }
 
@@ -144,17 +153,25 @@ export class InMemoryKeyValueStore<K, V> implements KeyValueStore<K, V> {
   close(): void {
     this.isOpen = false;
     this.#changelog = null;
+    this.#lastEntry = undefined;
     this.#entries.clear();
     this.#sorted.clear();
   }
 
   #set(key: K, stored: unknown, timestamp: number): void {
+    const last = this.#lastEntry;
+    if (last !== undefined && stored !== null && key === this.#lastKey) {
+      last.stored = stored;
+      last.timestamp = timestamp;
+      return;
+    }
     const mapKey = this.#keys.mapKey(key);
     const entry = this.#entries.get(mapKey);
     if (stored === null) {
       if (entry === undefined) return;
       this.#entries.delete(mapKey);
       this.#sorted.removed(entry);
+      this.#lastEntry = undefined;
     } else if (entry === undefined) {
       const added = new Entry(this.#keys.own(key), mapKey, stored, timestamp);
       this.#entries.add(mapKey, added);

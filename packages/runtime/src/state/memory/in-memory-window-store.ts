@@ -34,6 +34,10 @@ export class InMemoryWindowStore<K, V> implements WindowStore<K, V> {
   #observedStreamTime = -1;
   #context: TaskContext | null = null;
   #changelog: PartitionAppender | null = null;
+  // An aggregation gets a key's window and then puts it: the second look-up of the key is spared.
+  readonly #remembersKey: boolean;
+  #lastKey: K | undefined;
+  #lastWindows: KeyWindows<K> | undefined;
 
   constructor(
     name: string,
@@ -47,8 +51,9 @@ export class InMemoryWindowStore<K, V> implements WindowStore<K, V> {
     this.#retentionMs = retentionMs;
     this.#keys = new KeyCodec(keySerde, SUFFIX_BYTES);
     this.#values = new ValueCodec(valueSerde, name);
+    this.#remembersKey = keySerde.isImmutable === true;
     this.#expiry = new WindowExpiry(retentionMs, (windows) => {
-      this.#windows.delete(windows.mapKey);
+      this.#forget(windows);
     });
   }
 
@@ -63,6 +68,10 @@ export class InMemoryWindowStore<K, V> implements WindowStore<K, V> {
     if (this.#isExpired(windowStart)) return null;
     const windows = this.#windows.get(this.#keys.mapKey(key));
     if (windows === undefined) return null;
+    if (this.#remembersKey) {
+      this.#lastKey = key;
+      this.#lastWindows = windows;
+    }
     const index = windows.indexOf(windowStart);
     if (index < 0) return null;
     this.foundTimestamp = windows.timestamps[index] as number;
@@ -117,7 +126,7 @@ export class InMemoryWindowStore<K, V> implements WindowStore<K, V> {
     if (keyStart < 0 || keyEnd < keyStart) return;
     const key = this.#keys.read(buffer, keyStart, keyEnd);
     const stored =
-      valueStart < 0 ? null : this.#values.storedFromBytes(buffer, valueStart, cursor.valueEnd);
+      valueStart < 0 ? null : this.#values.storedSerde.read(buffer, valueStart, cursor.valueEnd);
     this.#set(key, stored, readTimestamp(buffer, keyEnd), cursor.timestamp);
   }
 
@@ -130,6 +139,7 @@ export class InMemoryWindowStore<K, V> implements WindowStore<K, V> {
   close(): void {
     this.isOpen = false;
     this.#changelog = null;
+    this.#lastWindows = undefined;
     this.#windows.clear();
     this.#expiry.clear();
     this.#observedStreamTime = -1;
@@ -146,10 +156,11 @@ export class InMemoryWindowStore<K, V> implements WindowStore<K, V> {
       this.#expiry.advanceTo(windowStart - this.#retentionMs);
     }
     if (this.#isExpired(windowStart)) return false;
-    const mapKey = this.#keys.mapKey(key);
-    let windows = this.#windows.get(mapKey);
+    const isLast = this.#lastWindows !== undefined && key === this.#lastKey;
+    const mapKey = isLast ? (this.#lastWindows as KeyWindows<K>).mapKey : this.#keys.mapKey(key);
+    let windows = isLast ? this.#lastWindows : this.#windows.get(mapKey);
     if (stored === null) {
-      if (windows?.remove(windowStart) === true && windows.isEmpty) this.#windows.delete(mapKey);
+      if (windows?.remove(windowStart) === true && windows.isEmpty) this.#forget(windows);
       return true;
     }
     if (windows === undefined) {
@@ -158,6 +169,11 @@ export class InMemoryWindowStore<K, V> implements WindowStore<K, V> {
     }
     if (windows.put(windowStart, stored, timestamp)) this.#expiry.add(windowStart, windows);
     return true;
+  }
+
+  #forget(windows: KeyWindows<K>): void {
+    this.#windows.delete(windows.mapKey);
+    if (windows === this.#lastWindows) this.#lastWindows = undefined;
   }
 
   #ofKey(key: K, from: number, to: number): WindowEntry<K, V>[] {
