@@ -5,59 +5,14 @@
  *   node packages/runtime/bench/run.js loop [case ...] [--records N] [--keys N] [--cpu-prof]
  */
 import { BatchBuilder } from '@millrace/protocol';
-import { StreamsBuilder, serdes, timeWindows } from '../src/public-dsl.ts';
+import { serdes } from '../src/public-dsl.ts';
 import type { Topology } from '../src/public-dsl.ts';
 import { silentLogger } from '../src/logging/logger.ts';
 import { systemClock } from '../src/platform/clock.ts';
 import { StreamTask } from '../src/tasks/stream-task.ts';
 import { bindTopology } from '../src/topology/topology.ts';
 import { DroppingProducer, fetched } from './in-memory.ts';
-
-const strings = { key: serdes.string(), value: serdes.string() };
-const WINDOW_MS = 10_000;
-
-const topologies: Readonly<Record<string, () => Topology>> = {
-  map: () => {
-    const builder = new StreamsBuilder();
-    builder
-      .stream('in', strings)
-      .mapValues((value) => value.toUpperCase(), { value: serdes.string() })
-      .to('out', strings);
-    return builder.build();
-  },
-  count: () => {
-    const builder = new StreamsBuilder();
-    builder
-      .stream('in', strings)
-      .groupByKey()
-      .count()
-      .toStream()
-      .mapValues(String, { value: serdes.string() })
-      .to('out', strings);
-    return builder.build();
-  },
-  window: () => {
-    const builder = new StreamsBuilder();
-    builder
-      .stream('in', strings)
-      .groupByKey()
-      .windowedBy(timeWindows({ size: WINDOW_MS }))
-      .count()
-      .toStream()
-      .map((key, value) => [`${key.key}@${String(key.start)}`, String(value)], strings)
-      .to('out', strings);
-    return builder.build();
-  },
-  join: () => {
-    const builder = new StreamsBuilder();
-    const table = builder.table('table', strings);
-    builder
-      .stream('in', strings)
-      .join(table, (left, right) => `${String(left.length)}:${String(right.length)}`)
-      .to('out', strings);
-    return builder.build();
-  },
-};
+import { topologies } from './topologies.ts';
 
 interface Settings {
   readonly records: number;
@@ -87,8 +42,8 @@ function encode(
   return batches;
 }
 
-async function runCase(name: string, make: () => Topology, settings: Settings): Promise<void> {
-  const topology = bindTopology(make(), { applicationId: 'bench' });
+async function runCase(name: string, made: Topology, settings: Settings): Promise<void> {
+  const topology = bindTopology(made, { applicationId: 'bench' });
   const subtopology = topology.subtopologies[0] as (typeof topology.subtopologies)[number];
   const producer = new DroppingProducer();
   const task = new StreamTask({
@@ -173,7 +128,9 @@ function option(name: string, fallback: number): number {
 const settings = { records: option('records', 1_000_000), keys: option('keys', 10_000) };
 const chosen = process.argv.slice(2).filter((argument) => argument in topologies);
 for (const name of chosen.length > 0 ? chosen : Object.keys(topologies)) {
-  const make = topologies[name] as () => Topology;
-  await runCase(name, make, settings);
-  await runCase(name, make, settings);
+  const make = topologies[name];
+  if (make === undefined) continue;
+  const topics = { input: 'in', table: 'table', output: 'out' };
+  await runCase(name, make(topics), settings);
+  await runCase(name, make(topics), settings);
 }
