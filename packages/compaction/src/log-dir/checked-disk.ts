@@ -35,11 +35,6 @@ export function checkedDisk(disk: Disk): Disk {
     },
     removeTree: (path) => checkLater('remove', path, disk.removeTree(path)),
     syncDirectory: (path) => checkLater('sync directory', path, disk.syncDirectory(path)),
-    syncDirectoryNow: (path) => {
-      check('sync directory', path, () => {
-        disk.syncDirectoryNow(path);
-      });
-    },
   };
 }
 
@@ -100,12 +95,6 @@ class CheckedFile implements DiskFile {
 
   sync(): Promise<void> {
     return checkLater('sync', this.path, this.#file.sync());
-  }
-
-  syncNow(): void {
-    check('sync', this.path, () => {
-      this.#file.syncNow();
-    });
   }
 
   close(): void {

@@ -189,7 +189,7 @@ function makeRoom(
   if (sizeBytes > state.config.segmentBytes) {
     throw new RecordBatchTooLargeError(
       `${state.name}: an append of ${String(sizeBytes)} bytes is above segment.bytes=` +
-        `${String(state.config.segmentBytes)}`,
+        String(state.config.segmentBytes),
     );
   }
   failOnDiskError(state, () => {

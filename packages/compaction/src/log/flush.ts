@@ -1,7 +1,7 @@
 import path from 'node:path';
 import type { Disk } from '../platform/disk.ts';
 import type { Segment } from '../segment/segment.ts';
-import { markFailed } from './log-state.ts';
+import { ensureNotFailed, markFailed } from './log-state.ts';
 import type { LogState } from './log-state.ts';
 import { partitionMetadataPath } from './partition-metadata.ts';
 
@@ -14,7 +14,7 @@ import { partitionMetadataPath } from './partition-metadata.ts';
 export async function flushLog(state: LogState): Promise<void> {
   const { disk, clock } = state.environment;
   const target = state.logEndOffset;
-  if (state.failure !== null) throw state.failure;
+  ensureNotFailed(state);
   if (target <= state.recoveryPoint && !state.directoryNeedsSync) return;
   try {
     const segments = state.segments.from(state.recoveryPoint);
@@ -32,7 +32,8 @@ export async function flushLog(state: LogState): Promise<void> {
     if (state.isClosed) return;
     throw markFailed(state, error);
   }
-  if (state.failure !== null) throw state.failure;
+  // The epoch file has a failure of its own.
+  ensureNotFailed(state);
   if (target > state.recoveryPoint) state.recoveryPoint = target;
   state.lastFlushMs = clock.monotonicMs();
 }

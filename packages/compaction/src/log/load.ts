@@ -42,9 +42,9 @@ export function loadLog(environment: LogEnvironment, options: LoadOptions): LogS
   const cursor = new RecordCursor({ maxDecompressedBytes: config.maxDecompressedMessageBytes });
 
   let state: LogState | null = null;
-  let haveEpochsChanged = false;
+  const epochFile = { isOutdated: false };
   const epochs = new LeaderEpochs(readLeaderEpochs(disk, directory), () => {
-    haveEpochsChanged = true;
+    epochFile.isOutdated = true;
     if (state) requestEpochFile(state);
   });
   const newProducers = (): ProducerState =>
@@ -159,7 +159,7 @@ export function loadLog(environment: LogEnvironment, options: LoadOptions): LogS
   state = found;
   refreshFirstUnstableOffset(found);
   // What recovery changed was kept back until the log was whole.
-  if (haveEpochsChanged) requestEpochFile(found);
+  if (epochFile.isOutdated) requestEpochFile(found);
   return found;
 }
 

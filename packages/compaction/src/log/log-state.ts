@@ -63,8 +63,12 @@ export interface LogState {
   isClosed: boolean;
 }
 
-export function ensureUsable(state: LogState): void {
+export function ensureNotFailed(state: LogState): void {
   if (state.failure !== null) throw state.failure;
+}
+
+export function ensureUsable(state: LogState): void {
+  ensureNotFailed(state);
   if (state.isClosed || state.isClosing) throw new LogDirError(`${state.name}: the log is closed`);
 }
 

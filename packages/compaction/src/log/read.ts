@@ -50,7 +50,7 @@ export function readLog(
   if (offset < state.logStartOffset || offset > state.logEndOffset) {
     throw new OffsetOutOfRangeError(
       `${state.name}: offset ${String(offset)} lies outside ${String(state.logStartOffset)} to ` +
-        `${String(state.logEndOffset)}`,
+        String(state.logEndOffset),
     );
   }
   const bound = upperBound(state, isolation);

@@ -71,7 +71,7 @@ export function ensureSize(batch: RecordBatch, config: LogConfig, name: string):
   if (batch.sizeInBytes <= config.maxMessageBytes) return;
   throw new RecordTooLargeError(
     `${name}: a batch of ${String(batch.sizeInBytes)} bytes is above max.message.bytes=` +
-      `${String(config.maxMessageBytes)}`,
+      String(config.maxMessageBytes),
   );
 }
 

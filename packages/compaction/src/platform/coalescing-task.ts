@@ -24,7 +24,7 @@ export class CoalescingTask {
 
   async #start(previous: Promise<void> | null): Promise<void> {
     // Whoever asks in the same tick joins this run.
-    await null;
+    await Promise.resolve();
     if (previous) await Promise.allSettled([previous]);
     this.#running = this.#next;
     this.#next = null;

@@ -20,7 +20,6 @@ export interface DiskFile {
   truncate(sizeBytes: number): void;
   /** Data and size reach the medium before the promise resolves. */
   sync(): Promise<void>;
-  syncNow(): void;
   close(): void;
 }
 
@@ -49,5 +48,4 @@ export interface Disk {
   removeTree(path: string): Promise<void>;
   /** Makes creations, renames and deletions in a directory durable. */
   syncDirectory(path: string): Promise<void>;
-  syncDirectoryNow(path: string): void;
 }

@@ -144,41 +144,32 @@ export class MemoryDisk implements Disk {
   }
 
   #handle(file: string, node: FileNode): DiskFile {
-    const disk = this;
     return {
       path: file,
       sizeBytes: () => node.content.length,
       read: (target, start, length, position) => {
-        disk.#ensureAlive();
-        return node.content.copy(
-          target,
-          start,
-          position,
-          Math.min(position + length, node.content.length),
-        );
+        this.#ensureAlive();
+        const end = Math.min(position + length, node.content.length);
+        return node.content.copy(target, start, position, end);
       },
       write: (source, position) => {
-        disk.#operate('write', file, source.length, (written) => {
+        this.#operate('write', file, source.length, (written) => {
           writeInto(node, source.subarray(0, written), position);
         });
         writeInto(node, source, position);
-        node.modifiedMs = disk.nowMs;
+        node.modifiedMs = this.nowMs;
       },
       truncate: (sizeBytes) => {
-        disk.#operate('truncate', file);
+        this.#operate('truncate', file);
         const grown = Buffer.alloc(Math.max(0, sizeBytes - node.content.length));
         node.content = Buffer.concat([node.content.subarray(0, sizeBytes), grown]);
       },
       sync: async () => {
-        disk.#operate('sync', file);
+        this.#operate('sync', file);
         const content = Buffer.from(node.content);
-        await null;
-        disk.#ensureAlive();
+        await Promise.resolve();
+        this.#ensureAlive();
         node.durable = content;
-      },
-      syncNow: () => {
-        disk.#operate('sync', file);
-        node.durable = Buffer.from(node.content);
       },
       close: () => undefined,
     };
@@ -242,7 +233,7 @@ export class MemoryDisk implements Disk {
   }
 
   async removeTree(directory: string): Promise<void> {
-    await null;
+    await Promise.resolve();
     const parent = this.#directory(path.dirname(directory));
     if (!parent.entries.has(path.basename(directory))) return;
     this.#operate('removeTree', directory);
@@ -254,17 +245,10 @@ export class MemoryDisk implements Disk {
     this.#operate('syncDirectory', directory);
     const entries = new Map(node.entries);
     const statesBefore = node.history.length;
-    await null;
+    await Promise.resolve();
     this.#ensureAlive();
     node.durable = entries;
     node.history.splice(0, statesBefore);
-  }
-
-  syncDirectoryNow(directory: string): void {
-    const node = this.#directory(directory);
-    this.#operate('syncDirectory', directory);
-    node.durable = new Map(node.entries);
-    node.history = [];
   }
 
   #change(directory: DirectoryNode, change: (entries: Map<string, Node>) => void): void {

@@ -58,10 +58,6 @@ class NodeFile implements DiskFile {
     });
   }
 
-  syncNow(): void {
-    fs.fdatasyncSync(this.#fd);
-  }
-
   /** The descriptor goes once no sync uses it any more: its number could be another file's by then. */
   close(): void {
     if (this.#isClosing) return;
@@ -110,14 +106,6 @@ export const nodeDisk: Disk = {
       await handle.sync();
     } finally {
       await handle.close();
-    }
-  },
-  syncDirectoryNow: (path) => {
-    const fd = fs.openSync(path, 'r');
-    try {
-      fs.fsyncSync(fd);
-    } finally {
-      fs.closeSync(fd);
     }
   },
 };

@@ -22,7 +22,7 @@ export function batchOf(records: readonly TestRecord[], options: TestBatch = {})
   for (const record of records) {
     builder.appendBytes(
       record.timestamp ?? T0,
-      bytes(record.key ?? 'k'),
+      bytes(record.key === undefined ? 'k' : record.key),
       bytes(record.value),
       null,
     );
