@@ -1,0 +1,458 @@
+import { describe, expect, it } from 'vitest';
+import type { RecordHeaders } from '@millrace/protocol';
+import { StreamsBuilder } from '../dsl/streams-builder.ts';
+import {
+  NoOffsetError,
+  RebalanceInProgressError,
+  TaskCorruptedError,
+  TaskMigratedError,
+  TimeoutError,
+} from '../errors.ts';
+import { serdes } from '../serdes/serdes.ts';
+import { FakeCluster } from '../testing-support/fake-cluster.ts';
+import type { FakeProducer } from '../testing-support/fake-producer.ts';
+import type { Harness, HarnessOptions } from '../testing-support/harness.ts';
+import { createHarness, startHarness } from '../testing-support/harness.ts';
+import type { Outcome } from '../operators/processor-node.ts';
+import { ProcessorNode } from '../operators/processor-node.ts';
+import { Topology } from '../topology/topology.ts';
+import type { TaskContext } from './task-context.ts';
+
+const strings = { key: serdes.string(), value: serdes.string() };
+
+function copy(): Topology {
+  const builder = new StreamsBuilder();
+  builder.stream('in', strings).to('out', strings);
+  return builder.build();
+}
+
+/** Counts per value, through a repartition topic. */
+function rekeyed(): Topology {
+  const builder = new StreamsBuilder();
+  builder
+    .stream('in', strings)
+    .selectKey((_, value) => value)
+    .groupByKey(strings)
+    .count({ store: 'counts' })
+    .toStream()
+    .to('out', { key: serdes.string(), value: serdes.long() });
+  return builder.build();
+}
+
+function cluster(partitions = 1): FakeCluster {
+  const made = new FakeCluster();
+  made.createTopic('in', partitions);
+  made.createTopic('out', 1);
+  return made;
+}
+
+function write(to: FakeCluster, count: number, partition = 0): void {
+  for (let i = 0; i < count; i++) {
+    to.log('in', partition).write([{ key: 'k', value: `v${String(i)}`, timestamp: i }]);
+  }
+  to.changed('in', partition);
+}
+
+function metric(harness: Harness, name: string): number {
+  return Number(
+    harness.streams
+      .metrics()
+      .find((m) => m.name === name)
+      ?.value(),
+  );
+}
+
+async function start(options: Partial<HarnessOptions> & { topology: Topology }): Promise<Harness> {
+  return startHarness({ cluster: cluster(), ...options });
+}
+
+describe('commits of a stream thread', () => {
+  it('come every commit.interval.ms, and only if there is something to commit', async () => {
+    const harness = await start({ topology: copy(), config: { 'commit.interval.ms': 1_000 } });
+    const group = harness.cluster.group('app');
+    write(harness.cluster, 3);
+    await harness.clock.advance(999);
+    expect(group.commitCount).toBe(0);
+    await harness.clock.advance(1);
+    expect(group.commitCount).toBe(1);
+    expect(group.offsets.get('in-0')?.offset).toBe(3n);
+    await harness.clock.advance(100_000);
+    expect(group.commitCount).toBe(1);
+    write(harness.cluster, 1);
+    await harness.clock.advance(1_000);
+    expect(group.commitCount).toBe(2);
+    expect(metric(harness, 'commit-total')).toBe(2);
+    expect(metric(harness, 'process-total')).toBe(4);
+    await harness.streams.close();
+  });
+
+  it('never commit an offset before what came of it is acknowledged', async () => {
+    const harness = await start({ topology: copy(), config: { 'commit.interval.ms': 100 } });
+    const producer = harness.client.producers[0] as FakeProducer;
+    let release: () => void = () => undefined;
+    producer.onFlush = () =>
+      new Promise((resolve) => {
+        release = resolve;
+      });
+    write(harness.cluster, 1);
+    await harness.clock.advance(1_000);
+    expect(harness.cluster.group('app').commitCount).toBe(0);
+    producer.onFlush = null;
+    release();
+    await harness.clock.advance(0);
+    expect(harness.cluster.group('app').offsets.get('in-0')?.offset).toBe(1n);
+    await harness.streams.close();
+  });
+
+  it('wait while the group rebalances, and are made up for', async () => {
+    const harness = await start({ topology: copy(), config: { 'commit.interval.ms': 100 } });
+    const group = harness.cluster.group('app');
+    group.commitFailures.push(new RebalanceInProgressError('now'));
+    write(harness.cluster, 1);
+    await harness.clock.advance(100);
+    expect(group.offsets.size).toBe(0);
+    expect(harness.streams.state).toBe('RUNNING');
+    await harness.clock.advance(200);
+    expect(group.offsets.get('in-0')?.offset).toBe(1n);
+    await harness.streams.close();
+  });
+
+  it('that time out are tried again until task.timeout.ms, then the client ends in ERROR', async () => {
+    const harness = await start({
+      topology: copy(),
+      config: { 'commit.interval.ms': 100, 'task.timeout.ms': 1_000 },
+    });
+    const group = harness.cluster.group('app');
+    group.commitFailures.push(new TimeoutError('slow'), new TimeoutError('slow'));
+    write(harness.cluster, 1);
+    await harness.clock.advance(400);
+    expect(group.offsets.get('in-0')?.offset).toBe(1n);
+    for (let i = 0; i < 100; i++) group.commitFailures.push(new TimeoutError('for ever'));
+    write(harness.cluster, 1);
+    await harness.clock.advance(5_000);
+    expect(harness.streams.state).toBe('ERROR');
+    expect(harness.streams.failure?.message).toBe('for ever');
+  });
+
+  it('of a fenced member drop its tasks, which are begun anew from what is committed', async () => {
+    const harness = await start({ topology: rekeyed(), config: { 'commit.interval.ms': 100 } });
+    const group = harness.cluster.group('app');
+    const generation = group.generation;
+    group.commitFailures.push(new TaskMigratedError('fenced'));
+    write(harness.cluster, 2);
+    await harness.clock.advance(100);
+    expect(group.generation).toBe(generation + 1);
+    expect(harness.streams.state).toBe('RUNNING');
+    await harness.clock.advance(1_000);
+    expect(group.offsets.get('in-0')?.offset).toBe(2n);
+    await harness.streams.close();
+  });
+
+  it('go on after the member was expired: what it had is read again', async () => {
+    const harness = await start({ topology: copy(), config: { 'commit.interval.ms': 1_000 } });
+    const group = harness.cluster.group('app');
+    write(harness.cluster, 2);
+    await harness.clock.advance(10);
+    await group.expire('member-1');
+    await harness.clock.advance(2_000);
+    expect(group.offsets.get('in-0')?.offset).toBe(2n);
+    // At least once: written before and after.
+    expect(harness.cluster.log('out').records().length).toBeGreaterThanOrEqual(2);
+    await harness.streams.close();
+  });
+});
+
+/** Passes records on, and does with the task what a test wants. */
+class TestNode extends ProcessorNode {
+  readonly #act: (context: TaskContext, value: unknown) => void;
+  #context: TaskContext | null = null;
+
+  constructor(name: string, act: (context: TaskContext, value: unknown) => void) {
+    super(name);
+    this.#act = act;
+  }
+
+  override init(context: TaskContext): void {
+    this.#context = context;
+  }
+
+  override process(
+    key: unknown,
+    value: unknown,
+    old: unknown,
+    timestamp: number,
+    headers: RecordHeaders | null,
+  ): Outcome {
+    this.#act(this.#context as TaskContext, value);
+    return this.forward(key, value, old, timestamp, headers);
+  }
+}
+
+function through(act: (context: TaskContext, value: unknown) => void): Topology {
+  return new Topology()
+    .addSource('source', 'in', strings)
+    .addProcessor('node', (name) => new TestNode(name, act), 'source')
+    .addSink('sink', 'out', strings, 'node');
+}
+
+describe('what a node may ask of its task', () => {
+  it('a commit, which comes at once', async () => {
+    const harness = await start({
+      topology: through((context, value) => {
+        if (value === 'v2') context.requestCommit();
+      }),
+    });
+    write(harness.cluster, 5);
+    await harness.clock.advance(0);
+    expect(harness.cluster.group('app').offsets.get('in-0')?.offset).toBe(5n);
+    await harness.streams.close();
+  });
+
+  it('the place and the times of the record', async () => {
+    const seen: unknown[] = [];
+    const harness = await start({
+      topology: through((context) => {
+        const { topic, partition } = context;
+        seen.push([topic, partition, context.offset(), context.currentStreamTimeMs()]);
+        expect(context.currentSystemTimeMs()).toBe(harness.clock.now());
+      }),
+    });
+    write(harness.cluster, 2);
+    await harness.clock.advance(0);
+    expect(seen).toEqual([
+      ['in', 0, 0n, 0],
+      ['in', 0, 1n, 1],
+    ]);
+    await harness.streams.close();
+  });
+
+  it('to have records that it drops counted', async () => {
+    const harness = await start({
+      topology: through((context) => {
+        context.recordDropped('node', 'null key');
+      }),
+    });
+    write(harness.cluster, 2);
+    await harness.clock.advance(0);
+    expect(metric(harness, 'dropped-records-total')).toBe(2);
+    await harness.streams.close();
+  });
+
+  it('to be begun anew when its state cannot be trusted', async () => {
+    let failures = 1;
+    const harness = await start({
+      topology: through((_, value) => {
+        if (value === 'v1' && failures-- > 0) throw new TaskCorruptedError('store is broken');
+      }),
+    });
+    write(harness.cluster, 3);
+    await harness.clock.advance(30_000);
+    expect(harness.streams.state).toBe('RUNNING');
+    expect(metric(harness, 'task-closed-total')).toBe(1);
+    expect(harness.cluster.group('app').offsets.get('in-0')?.offset).toBe(3n);
+    // v0 was not committed before: it comes again.
+    const values = harness.cluster
+      .log('out')
+      .records()
+      .map(({ value }) => String(value));
+    expect(values).toEqual(['v0', 'v0', 'v1', 'v2']);
+    await harness.streams.close();
+  });
+});
+
+describe('purge of repartition topics', () => {
+  const config = { 'commit.interval.ms': 1_000, 'delete.interval.ms': 5_000 } as const;
+  const topic = 'app-counts-repartition';
+
+  it('follows a commit, at most every delete.interval.ms, up to the committed offset', async () => {
+    const harness = await start({ topology: rekeyed(), config });
+    const { cluster: made, clock } = harness;
+    for (let second = 1; second <= 12; second++) {
+      write(made, 10);
+      await clock.advance(1_000);
+    }
+    const committed = made.group('app').offsets.get(`${topic}-0`)?.offset ?? 0n;
+    expect(made.deleteRequests).toHaveLength(2);
+    for (const request of made.deleteRequests) {
+      for (const { offset } of request) expect(offset).toBeLessThanOrEqual(committed);
+    }
+    expect(made.log(topic).logStartOffset).toBeGreaterThan(0n);
+    expect(made.log(topic).logStartOffset).toBeLessThanOrEqual(committed);
+    // Neither source topics nor changelogs are ever deleted from.
+    expect(made.log('in').logStartOffset).toBe(0n);
+    expect(made.log('app-counts-changelog').logStartOffset).toBe(0n);
+    expect(metric(harness, 'purge-total')).toBe(2);
+    await harness.streams.close();
+    expect(made.deleteRequests).toHaveLength(2);
+  });
+
+  it('does not happen before a commit, or when commits fail', async () => {
+    const harness = await start({ topology: rekeyed(), config });
+    const group = harness.cluster.group('app');
+    for (let i = 0; i < 1_000; i++) {
+      group.commitFailures.push(new RebalanceInProgressError('still'));
+    }
+    write(harness.cluster, 10);
+    await harness.clock.advance(30_000);
+    expect(harness.cluster.deleteRequests).toEqual([]);
+    group.commitFailures.length = 0;
+    await harness.clock.advance(10_000);
+    expect(harness.cluster.deleteRequests.length).toBeGreaterThan(0);
+    await harness.streams.close();
+  });
+
+  it('happens in the next interval when one was under way at the last commit', async () => {
+    const harness = await start({ topology: rekeyed(), config });
+    const { cluster: made, clock } = harness;
+    const held: (() => void)[] = [];
+    made.onDeleteRecords = () =>
+      new Promise((resolve) => {
+        held.push(resolve);
+      });
+    write(made, 10);
+    await clock.advance(6_000);
+    expect(made.deleteRequests).toHaveLength(1);
+    write(made, 10);
+    await clock.advance(10_000);
+    expect(made.deleteRequests).toHaveLength(1);
+    held.shift()?.();
+    made.onDeleteRecords = null;
+    await clock.advance(10_000);
+    expect(made.deleteRequests).toHaveLength(2);
+    expect(made.log(topic).logStartOffset).toBe(20n);
+    await harness.streams.close();
+  });
+
+  it('never stops an application when it fails', async () => {
+    const harness = await start({ topology: rekeyed(), config });
+    harness.cluster.onDeleteRecords = () => Promise.reject(new Error('not authorized'));
+    write(harness.cluster, 10);
+    await harness.clock.advance(30_000);
+    expect(harness.streams.state).toBe('RUNNING');
+    expect(metric(harness, 'purge-failed-total')).toBeGreaterThan(0);
+    await harness.streams.close();
+  });
+});
+
+describe('the loop of a stream thread', () => {
+  it('processes nothing while the producer is full, and goes on when it has drained', async () => {
+    const harness = await start({ topology: copy() });
+    const producer = harness.client.producers[0] as FakeProducer;
+    producer.isFull = true;
+    write(harness.cluster, 5);
+    await harness.clock.advance(1_000);
+    expect(metric(harness, 'process-total')).toBe(0);
+    producer.drained();
+    await harness.clock.advance(0);
+    expect(metric(harness, 'process-total')).toBe(5);
+    await harness.streams.close();
+  });
+
+  it('lets other tasks go on while one waits for a promise', async () => {
+    const made = cluster(2);
+    const builder = new StreamsBuilder();
+    builder
+      .stream('in', strings)
+      .peek((key) => (key === 'slow' ? new Promise<void>(() => undefined) : undefined))
+      .to('out', strings);
+    const harness = await start({ topology: builder.build(), cluster: made });
+    made.log('in', 0).write([{ key: 'slow', value: '1' }]);
+    made.changed('in', 0);
+    write(made, 10, 1);
+    await harness.clock.advance(30_000);
+    const offsets = made.group('app').offsets;
+    expect(offsets.get('in-1')?.offset).toBe(10n);
+    expect(offsets.has('in-0')).toBe(false);
+    void harness.streams.close({ timeoutMs: 10 });
+    await harness.clock.advance(10);
+  });
+
+  it('finishes the record in hand before it gives up its tasks', async () => {
+    const made = cluster(1);
+    let finish: () => void = () => undefined;
+    const builder = new StreamsBuilder();
+    builder
+      .stream('in', strings)
+      .peek(
+        () =>
+          new Promise<void>((resolve) => {
+            finish = resolve;
+          }),
+      )
+      .to('out', strings);
+    const topology = builder.build();
+    const harness = await start({ topology, cluster: made });
+    write(made, 1);
+    await harness.clock.advance(0);
+    made.group('app').rebalance();
+    await harness.clock.advance(100);
+    expect(made.group('app').isRebalancing).toBe(true);
+    finish();
+    await harness.clock.advance(0);
+    expect(made.group('app').isRebalancing).toBe(false);
+    expect(made.group('app').offsets.get('in-0')?.offset).toBe(1n);
+    expect(made.log('out').records()).toHaveLength(1);
+    await harness.streams.close();
+  });
+
+  it('keeps its tasks over a rebalance that leaves them where they are', async () => {
+    const harness = await start({ topology: rekeyed() });
+    const created = metric(harness, 'task-created-total');
+    write(harness.cluster, 3);
+    harness.cluster.group('app').rebalance();
+    await harness.clock.advance(60_000);
+    expect(metric(harness, 'task-created-total')).toBe(created);
+    expect(metric(harness, 'task-closed-total')).toBe(0);
+    await harness.streams.close();
+  });
+
+  it('goes on where the reset policy says when its position is out of range', async () => {
+    const made = cluster();
+    write(made, 10);
+    made.group('app').offsets.set('in-0', { offset: 2n, metadata: '' });
+    made.log('in').deleteUpTo(6n);
+    const harness = await start({ topology: copy(), cluster: made });
+    await harness.clock.advance(30_000);
+    expect(made.log('out').records()).toHaveLength(4);
+    expect(made.group('app').offsets.get('in-0')?.offset).toBe(10n);
+    await harness.streams.close();
+  });
+
+  it('ends in ERROR and names the partition when there is no offset and no policy', async () => {
+    const made = cluster();
+    write(made, 1);
+    const harness = createHarness({
+      topology: copy(),
+      cluster: made,
+      config: { 'auto.offset.reset': 'none' },
+    });
+    const ended = harness.streams.run().catch((error: unknown) => error);
+    await harness.clock.advance(0);
+    expect(await ended).toBeInstanceOf(NoOffsetError);
+    expect(harness.streams.failure?.message).toContain('in-0');
+  });
+
+  it('starts at the end with auto.offset.reset=latest', async () => {
+    const made = cluster();
+    write(made, 5);
+    const harness = await start({
+      topology: copy(),
+      cluster: made,
+      config: { 'auto.offset.reset': 'latest' },
+    });
+    write(made, 2);
+    await harness.clock.advance(30_000);
+    expect(made.log('out').records()).toHaveLength(2);
+    await harness.streams.close();
+  });
+
+  it('ends in ERROR and names a sink topic that is missing', async () => {
+    const made = new FakeCluster();
+    made.createTopic('in');
+    const harness = createHarness({ topology: copy(), cluster: made });
+    const ended = harness.streams.run().catch((error: unknown) => error);
+    await harness.clock.advance(0);
+    expect(String(await ended)).toContain('out');
+    expect(harness.streams.state).toBe('ERROR');
+  });
+});
