@@ -1,4 +1,4 @@
-import { serdes } from '@millrace/runtime';
+import { serdes, type RecordSerde } from '@millrace/runtime';
 import type { Airport } from './airports.ts';
 import type { Delays, DelaySums } from './delays.ts';
 import type { Flight } from './flight.ts';
@@ -11,8 +11,16 @@ export const DAY_MS = 86_400_000;
 export const iataSerde = serdes.string();
 export const stateSerde = serdes.string();
 export const flightSerde = serdes.json<Flight>();
-export const airportSerde = serdes.json<Airport>();
+export const airportSerde = neverChanged(serdes.json<Airport>());
 export const minutesSerde = serdes.integer();
-export const delaySumsSerde = serdes.json<DelaySums>();
+export const delaySumsSerde = neverChanged(serdes.json<DelaySums>());
 export const stateDaySerde = serdes.timeWindowed(stateSerde, DAY_MS);
 export const delaysSerde = serdes.json<Delays>();
+
+/**
+ * A promise that no value is changed once it is made (the types say `readonly`, and the functions of
+ * the topology make new objects). A store may then keep the object itself, and no copy of it.
+ */
+function neverChanged<T>(serde: RecordSerde<T>): RecordSerde<T> {
+  return { ...serde, isImmutable: true };
+}

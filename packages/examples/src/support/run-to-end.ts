@@ -16,7 +16,7 @@ export interface RunToEndOptions {
   /** In the order in which a record passes them: what is at the end of one has reached the next. */
   readonly topics: readonly string[];
   readonly signal: AbortSignal;
-  readonly onProgress: (progress: readonly TopicProgress[]) => void;
+  readonly onProgress?: (progress: readonly TopicProgress[]) => void;
 }
 
 const POLL_INTERVAL_MS = 200;
@@ -37,7 +37,7 @@ export async function runToEnd(options: RunToEndOptions): Promise<readonly Topic
       // end, nothing will come to the second any more.
       const progress: TopicProgress[] = [];
       for (const topic of topics) progress.push(await group.of(topic));
-      onProgress(progress);
+      onProgress?.(progress);
       if (progress.every(({ isAtEnd }) => isAtEnd)) return progress;
       await sleep(POLL_INTERVAL_MS, undefined, { signal });
     }
