@@ -42,12 +42,22 @@ try {
   });
   port.on('message', ({ type }: ToWorker) => {
     logger.debug({ type }, 'asked to stop');
-    // The outcome is told through `stopped`, however the stop came about.
-    broker.close().catch(() => undefined);
+    // How it went is told below.
+    broker.close().catch((error: unknown) => {
+      logger.debug({ err: error }, 'the broker did not stop cleanly');
+    });
   });
   send({ type: 'ready', port: broker.port, clusterId: broker.clusterId });
   await broker.stopped;
-  send({ type: 'stopped', error: null });
+  // Asked again it tells how it went, also when the command line stopped it.
+  await broker.close().then(
+    () => {
+      send({ type: 'stopped', error: null });
+    },
+    (error: unknown) => {
+      send({ type: 'stopped', error: toErrorMessage(error) });
+    },
+  );
 } catch (error) {
   send({ type: 'failed', error: toErrorMessage(error) });
 }

@@ -21,6 +21,7 @@ import { Dispatcher } from './server/dispatch.ts';
 import { bootstrapServersOf, checkLoopback } from './server/loopback.ts';
 import { BrokerServer } from './server/server.ts';
 import type { BrokerServices } from './services.ts';
+import { StorageErrors } from './storage-errors.ts';
 import { internalTopic } from './topics/internal-topics.ts';
 import { TopicRegistry } from './topics/registry.ts';
 import { TopicsFile } from './topics/topics-file.ts';
@@ -53,11 +54,11 @@ export class Broker {
   readonly host: string;
   readonly port: number;
   readonly clusterId: string;
-  /** Resolves when the broker has stopped, whoever asked for it; rejects if it could not do so cleanly. */
+  /** Resolves when the broker has stopped, whoever asked for it, however it went. */
   readonly stopped: Promise<void>;
   readonly #closers: Closer[];
   readonly #logger: Logger;
-  #resolveStopped: (result: Promise<void>) => void = () => undefined;
+  #resolveStopped: () => void = () => undefined;
   #stopping: Promise<void> | null = null;
 
   private constructor(options: BrokerOptions, port: number, clusterId: string, closers: Closer[]) {
@@ -139,6 +140,7 @@ export class Broker {
       givenConfig: given,
       clock,
       logger,
+      storageErrors: new StorageErrors(clock, logger),
       topics,
       purgatory,
       groups,
@@ -209,21 +211,25 @@ export class Broker {
     return broker;
   }
 
-  /** Ends in bounded time; later calls share the first one's result. */
+  /** Ends in bounded time; later calls share the first one's result. Rejects if it was not clean. */
   close(): Promise<void> {
     if (this.#stopping === null) {
       this.#logger.info('broker is stopping');
-      this.#stopping = closeAll(this.#closers).then(() => {
-        this.#logger.info('broker has stopped');
-      });
-      this.#resolveStopped(this.#stopping);
+      this.#stopping = closeAll(this.#closers)
+        .then(() => {
+          this.#logger.info('broker has stopped');
+        })
+        .finally(() => {
+          this.#resolveStopped();
+        });
     }
     return this.#stopping;
   }
 
-  /** Whoever waits for `stopped` learns of a failure. */
   #stopOnRequest(): void {
-    void this.close();
+    this.close().catch((error: unknown) => {
+      this.#logger.error({ err: error }, 'the broker did not stop cleanly');
+    });
   }
 }
 

@@ -3,6 +3,9 @@
 /** Bytes read from a socket at most while its request waits for an earlier one of the same connection. */
 export const PIPELINED_REQUEST_BYTES = 8 * 1024 * 1024;
 
+/** What a waiting request counts for beside its bytes: empty frames cost memory, too. */
+export const PIPELINED_REQUEST_OVERHEAD_BYTES = 128;
+
 /** Answers waiting in one connection's socket before no further request of it is taken up. */
 export const OUTGOING_QUEUE_BYTES = 1024 * 1024;
 
@@ -36,11 +39,17 @@ export const PRODUCER_ID_BLOCK_SIZE = 1000;
 /** Topic names, Kafka's bound: directory names add partition and suffix. */
 export const TOPIC_NAME_CHARACTERS = 249;
 
+/** Logs that are made before the event loop gets a turn. */
+export const LOGS_PER_TURN = 16;
+
 /** Partitions of one topic; each costs open files. */
 export const PARTITIONS_PER_TOPIC = 10_000;
 
 /** Names that a "did you mean" looks at are cut to this, so that a hostile key costs little. */
 export const SUGGESTION_INPUT_CHARACTERS = 128;
+
+/** A repeated storage error is logged again after this. */
+export const STORAGE_ERROR_LOG_MS = 10_000;
 
 /** Fetches parked at one time over all connections; above it they are answered at once. */
 export const PARKED_FETCHES = 100_000;

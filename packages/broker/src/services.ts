@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { BrokerConfig } from './config.ts';
 import type { FetchPurgatory } from './fetch/purgatory.ts';
 import type { GroupService } from './groups/group-service.ts';
+import type { StorageErrors } from './storage-errors.ts';
 import type { TopicRegistry } from './topics/registry.ts';
 import type { ProducerIds } from './transactions/producer-ids.ts';
 
@@ -15,6 +16,7 @@ export interface BrokerServices {
   readonly givenConfig: ReadonlyMap<string, string>;
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly storageErrors: StorageErrors;
   readonly topics: TopicRegistry;
   readonly purgatory: FetchPurgatory;
   readonly groups: GroupService;

@@ -5,7 +5,7 @@ import { BrokerCrashedError, BrokerStartError, toError } from './errors.ts';
 import { WORKER_STOP_MS } from './limits.ts';
 import { fileExists } from './server/temporary-directory.ts';
 import type { RunningBroker } from './embedded-broker.ts';
-import type { FromWorker, ToWorker, WorkerData } from './worker-messages.ts';
+import type { FromWorker, ToWorker, WorkerData, WorkerErrorMessage } from './worker-messages.ts';
 
 /** Built beside this file; under a TypeScript runner the package's build is used, Node starts no .ts worker. */
 function workerUrl(): URL {
@@ -19,6 +19,12 @@ function workerUrl(): URL {
     'BROKER_WORKER_NOT_BUILT',
     `The broker's thread is not built (${url.pathname} is missing): run the build first, or pass inProcess: true.`,
   );
+}
+
+function fromMessage({ code, message, stack }: WorkerErrorMessage): Error {
+  const error = new BrokerStartError(code, message);
+  if (stack !== '') error.stack = stack;
+  return error;
 }
 
 /** Starts the broker in a thread of its own. Rejects with BrokerStartError. */
@@ -62,6 +68,7 @@ class BrokerThread implements RunningBroker {
   #isReady = false;
   #isStopped = false;
   #crash: Error | null = null;
+  #stopError: Error | null = null;
 
   constructor(worker: Worker, logger: Logger) {
     this.#worker = worker;
@@ -83,14 +90,12 @@ class BrokerThread implements RunningBroker {
           this.#isReady = true;
           onReady();
           break;
-        case 'failed': {
-          const { code, message: text, stack } = message.error;
-          this.#crash = new BrokerStartError(code, text);
-          if (stack !== '') this.#crash.stack = stack;
+        case 'failed':
+          this.#crash = fromMessage(message.error);
           break;
-        }
         case 'stopped':
           this.#isStopped = true;
+          if (message.error !== null) this.#stopError = fromMessage(message.error);
           break;
       }
     });
@@ -128,6 +133,7 @@ class BrokerThread implements RunningBroker {
     });
     await this.#exited;
     deadline.cancel();
+    if (this.#stopError !== null) throw this.#stopError;
   }
 
   /** A line of the thread's logger, written by the logger here. */

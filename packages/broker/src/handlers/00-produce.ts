@@ -7,7 +7,6 @@ import {
   type ProduceRequest,
   type ProduceResponse,
 } from '@millrace/protocol';
-import { storageErrorCode } from '../storage-errors.ts';
 import type { Partition, Topic } from '../topics/topic.ts';
 import type { Handler, HandlerResult, RequestContext } from './handler.ts';
 
@@ -168,7 +167,7 @@ function append(
     const hasRecords =
       error instanceof InvalidRecordError || error instanceof InvalidTimestampError;
     return {
-      ...refuse(index, storageErrorCode(error, broker.logger), (error as Error).message),
+      ...refuse(index, broker.storageErrors.codeOf(error), (error as Error).message),
       recordErrors: hasRecords
         ? error.recordErrors.map(({ batchIndex, message }) => ({
             batchIndex,
@@ -189,7 +188,7 @@ async function waitForFlushes(
       try {
         await flushed;
       } catch (error) {
-        answer.errorCode = storageErrorCode(error, broker.logger);
+        answer.errorCode = broker.storageErrors.codeOf(error);
         answer.errorMessage = (error as Error).message;
         answer.baseOffset = -1n;
       }

@@ -5,9 +5,9 @@ import {
   type FetchRequest,
   type FetchResponse,
 } from '@millrace/protocol';
-import type { Logger } from 'pino';
+
 import { toError } from '../errors.ts';
-import { storageErrorCode } from '../storage-errors.ts';
+import type { StorageErrors } from '../storage-errors.ts';
 import { leaderEpochError } from '../topics/leader-epoch.ts';
 import type { Partition } from '../topics/topic.ts';
 import type { Handler, HandlerResult, RequestContext } from './handler.ts';
@@ -116,7 +116,7 @@ function readAll(request: FetchRequest, context: RequestContext): Attempt {
   const reader = new FetchReader(
     Math.min(request.maxBytes, config['fetch.max.bytes']),
     request.isolationLevel === READ_COMMITTED,
-    context.broker.logger,
+    context.broker.storageErrors,
   );
   const responses = request.topics.map((requested) => {
     const topic = byId ? topics.getById(requested.topicId) : topics.get(requested.topic);
@@ -149,12 +149,12 @@ class FetchReader {
   readonly partitions: Partition[] = [];
   readonly #isReadCommitted: boolean;
   readonly #maxBytes: number;
-  readonly #logger: Logger;
+  readonly #storageErrors: StorageErrors;
 
-  constructor(maxBytes: number, isReadCommitted: boolean, logger: Logger) {
+  constructor(maxBytes: number, isReadCommitted: boolean, storageErrors: StorageErrors) {
     this.#maxBytes = maxBytes;
     this.#isReadCommitted = isReadCommitted;
-    this.#logger = logger;
+    this.#storageErrors = storageErrors;
   }
 
   fail(partitionIndex: number, errorCode: number): PartitionResponse {
@@ -194,7 +194,7 @@ class FetchReader {
         records: result.records,
       };
     } catch (error) {
-      return this.fail(partition.index, storageErrorCode(error, this.#logger));
+      return this.fail(partition.index, this.#storageErrors.codeOf(error));
     }
   }
 

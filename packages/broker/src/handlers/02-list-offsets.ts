@@ -6,7 +6,6 @@ import {
   type ListOffsetsRequest,
   type ListOffsetsResponse,
 } from '@millrace/protocol';
-import { storageErrorCode } from '../storage-errors.ts';
 import { leaderEpochError } from '../topics/leader-epoch.ts';
 import type { Partition } from '../topics/topic.ts';
 import type { Handler, HandlerResult, RequestContext } from './handler.ts';
@@ -70,7 +69,7 @@ export const listOffsetsHandler: Handler<ListOffsetsRequest, ListOffsetsResponse
             const leaderEpoch = context.apiVersion >= EPOCHS_FROM_VERSION ? found.leaderEpoch : -1;
             return { partitionIndex, ...found, leaderEpoch };
           } catch (error) {
-            return fail(storageErrorCode(error, context.broker.logger));
+            return fail(context.broker.storageErrors.codeOf(error));
           }
         }),
       })),

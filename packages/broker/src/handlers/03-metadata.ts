@@ -20,6 +20,8 @@ import type { Handler, HandlerResult, RequestContext } from './handler.ts';
 type TopicResponse = Encodable<MetadataResponse['topics'][number]>;
 type TopicAnswer = TopicResponse | Promise<TopicResponse>;
 
+const IDS_FROM_VERSION = 12;
+
 /**
  * Metadata, versions 0 to 13.
  *
@@ -77,7 +79,7 @@ function topicAnswers(
     const key = name ?? topicId;
     if (seen.has(key)) continue;
     seen.add(key);
-    if (topicId !== ZERO_UUID && apiVersion < 12) {
+    if ((topicId !== ZERO_UUID || name === null) && apiVersion < IDS_FROM_VERSION) {
       answers.push({ errorCode: errorCodes.INVALID_REQUEST, name: name ?? '', topicId });
     } else if (topicId !== ZERO_UUID || name === null) {
       const topic = broker.topics.getById(topicId);

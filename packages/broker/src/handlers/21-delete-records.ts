@@ -5,7 +5,6 @@ import {
   type DeleteRecordsResponse,
   type Encodable,
 } from '@millrace/protocol';
-import { storageErrorCode } from '../storage-errors.ts';
 import type { Handler, HandlerResult, RequestContext } from './handler.ts';
 
 type PartitionResponse = Encodable<DeleteRecordsResponse['topics'][number]['partitions'][number]>;
@@ -63,7 +62,7 @@ async function deleteOne(
     const lowWatermark = await partition.log.deleteRecords(offset);
     return { partitionIndex, lowWatermark };
   } catch (error) {
-    return fail(storageErrorCode(error, broker.logger));
+    return fail(broker.storageErrors.codeOf(error));
   }
 }
 

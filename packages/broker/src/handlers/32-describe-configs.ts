@@ -26,7 +26,16 @@ export const describeConfigsHandler: Handler<DescribeConfigsRequest, DescribeCon
     request: DescribeConfigsRequest,
     context: RequestContext,
   ): HandlerResult<DescribeConfigsResponse> {
-    return { results: request.resources.map((resource) => describe(resource, request, context)) };
+    // A resource that is named a thousand times is described once.
+    const resources = new Map(
+      request.resources.map((resource) => [
+        `${resource.resourceType}:${resource.resourceName}`,
+        resource,
+      ]),
+    );
+    return {
+      results: [...resources.values()].map((resource) => describe(resource, request, context)),
+    };
   },
 };
 

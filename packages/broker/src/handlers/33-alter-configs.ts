@@ -39,7 +39,7 @@ export const alterConfigsHandler: Handler<AlterConfigsRequest, AlterConfigsRespo
         }));
         const configs = applyConfigChanges(new Map(), changes, broker.givenConfig);
         broker.topics.logConfig(configs);
-        if (!request.validateOnly) await broker.topics.setConfigs(topic, configs);
+        if (!request.validateOnly) await broker.topics.alterConfigs(topic, () => configs);
       }),
     );
     return Promise.all(answers).then((responses) => ({ responses }));

@@ -35,9 +35,10 @@ export const incrementalAlterConfigsHandler: Handler<
         refuseDuplicate(duplicates, resource);
         if (resource.resourceType !== ResourceType.topic) refuseResource(resource.resourceType);
         const topic = topicOfResource(resource.resourceName, broker);
-        const configs = applyConfigChanges(topic.configs, resource.configs, broker.givenConfig);
-        broker.topics.logConfig(configs);
-        if (!request.validateOnly) await broker.topics.setConfigs(topic, configs);
+        const change = (configs: ReadonlyMap<string, string>): ReadonlyMap<string, string> =>
+          applyConfigChanges(configs, resource.configs, broker.givenConfig);
+        if (request.validateOnly) broker.topics.logConfig(change(topic.configs));
+        else await broker.topics.alterConfigs(topic, change);
       }),
     );
     return Promise.all(answers).then((responses) => ({ responses }));

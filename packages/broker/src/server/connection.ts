@@ -2,7 +2,11 @@ import type { Socket } from 'node:net';
 import type { Clock } from '@millrace/compaction';
 import type { Logger } from 'pino';
 import type { ClientConnection } from '../handlers/handler.ts';
-import { OUTGOING_QUEUE_BYTES, PIPELINED_REQUEST_BYTES } from '../limits.ts';
+import {
+  OUTGOING_QUEUE_BYTES,
+  PIPELINED_REQUEST_BYTES,
+  PIPELINED_REQUEST_OVERHEAD_BYTES,
+} from '../limits.ts';
 import { RequestRefusedError, type Dispatcher, type DispatchResult } from './dispatch.ts';
 import { FrameLengthError, FrameReader } from './frame.ts';
 
@@ -35,11 +39,13 @@ export class Connection implements ClientConnection {
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #frames: FrameReader;
-  readonly #waiting: Buffer[] = [];
+  /** Requests not taken up yet, from `#nextIndex` on. */
+  #waiting: Buffer[] = [];
+  #nextIndex = 0;
   readonly #closeListeners = new Set<() => void>();
   readonly #onFrame = (frame: Buffer): void => {
     this.#waiting.push(frame);
-    this.#waitingBytes += frame.length;
+    this.#waitingBytes += frame.length + PIPELINED_REQUEST_OVERHEAD_BYTES;
   };
   #waitingBytes = 0;
   #isPaused = false;
@@ -108,8 +114,7 @@ export class Connection implements ClientConnection {
   /** Takes up no further request; ends once the one in hand is answered and the answer is taken. */
   stop(): void {
     this.#isStopping = true;
-    this.#waiting.length = 0;
-    this.#waitingBytes = 0;
+    this.#clearWaiting();
     this.#next();
   }
 
@@ -126,7 +131,11 @@ export class Connection implements ClientConnection {
       this.#refuse(error);
       return;
     }
+    // Answers to requests that came together leave together.
+    const areMany = this.#waiting.length - this.#nextIndex > 1;
+    if (areMany) this.#socket.cork();
     this.#next();
+    if (areMany) this.#socket.uncork();
     if (this.#waitingBytes > PIPELINED_REQUEST_BYTES && !this.#isPaused) {
       this.#isPaused = true;
       this.#socket.pause();
@@ -136,12 +145,14 @@ export class Connection implements ClientConnection {
   /** Takes up requests while there are any and nothing holds them back. */
   #next(): void {
     while (!this.#isHandling && !this.#isWriteBlocked && !this.#isClosed) {
-      const frame = this.#waiting.shift();
+      const frame = this.#waiting[this.#nextIndex];
       if (frame === undefined) {
+        this.#clearWaiting();
         if (this.#isStopping) this.#end();
         break;
       }
-      this.#waitingBytes -= frame.length;
+      this.#nextIndex++;
+      this.#waitingBytes -= frame.length + PIPELINED_REQUEST_OVERHEAD_BYTES;
       this.#handle(frame);
     }
     if (this.#isPaused && this.#waitingBytes <= PIPELINED_REQUEST_BYTES / 2 && !this.#isClosed) {
@@ -206,9 +217,13 @@ export class Connection implements ClientConnection {
     this.#destroy();
   }
 
-  #destroy(): void {
-    this.#waiting.length = 0;
+  #clearWaiting(): void {
+    this.#waiting = [];
+    this.#nextIndex = 0;
     this.#waitingBytes = 0;
+  }
+
+  #destroy(): void {
     this.#socket.destroy();
     this.#closed();
   }
@@ -216,8 +231,7 @@ export class Connection implements ClientConnection {
   #closed(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    this.#waiting.length = 0;
-    this.#waitingBytes = 0;
+    this.#clearWaiting();
     for (const listener of [...this.#closeListeners]) listener();
     this.#closeListeners.clear();
   }

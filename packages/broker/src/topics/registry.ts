@@ -1,10 +1,12 @@
 import { parseLogConfig, type Log, type LogConfig, type LogDir } from '@millrace/compaction';
 import type { Logger } from 'pino';
-import { PARTITIONS_PER_TOPIC } from '../limits.ts';
+import { LOGS_PER_TURN, PARTITIONS_PER_TOPIC } from '../limits.ts';
 import { isInternalTopic, Partition, Topic } from './topic.ts';
 import { TopicError } from './topic-error.ts';
 import { collisionKey, topicNameProblem } from './topic-names.ts';
 import type { StoredTopic, TopicsFile } from './topics-file.ts';
+
+type Configs = ReadonlyMap<string, string>;
 
 export interface NewTopic {
   readonly name: string;
@@ -43,6 +45,8 @@ export class TopicRegistry {
   /** Names by collision key, of topics that are there or being created. */
   readonly #nameKeys = new Map<string, string>();
   readonly #internalCreations = new Map<string, Promise<Topic>>();
+  /** The last change under way by topic name: changes of one topic come one after the other. */
+  readonly #changes = new Map<string, Promise<unknown>>();
   readonly #deletedListeners = new Set<(topic: Topic) => void>();
   readonly #partitionListeners = new Set<(partition: Partition) => void>();
 
@@ -112,8 +116,10 @@ export class TopicRegistry {
     }
     for (const stored of this.#file.topics.values()) {
       this.#nameKeys.set(collisionKey(stored.name), stored.name);
-      this.#open(stored.name, stored.topicId, new Map(Object.entries(stored.configs)));
-      this.#addLogs(this.#byName.get(stored.name) as Topic, stored.partitionCount);
+      const configs = new Map(Object.entries(stored.configs));
+      const topic = new Topic(stored.name, stored.topicId, configs, this.logConfig(configs));
+      await this.#addLogs(topic, stored.partitionCount);
+      this.#show(topic);
     }
     if (isChanged) await this.#file.save();
   }
@@ -157,7 +163,7 @@ export class TopicRegistry {
     try {
       await this.#file.save();
       const created = new Topic(name, topicId, configs, this.logConfig(configs));
-      this.#addLogs(created, partitionCount);
+      await this.#addLogs(created, partitionCount);
       this.#show(created);
       return created;
     } catch (error) {
@@ -184,12 +190,22 @@ export class TopicRegistry {
   }
 
   /** Raises the number of partitions. Rejects with TopicError. */
-  async addPartitions(topic: Topic, partitionCount: number): Promise<void> {
+  addPartitions(topic: Topic, partitionCount: number): Promise<void> {
+    return this.#change(topic, () => this.#addPartitions(topic, partitionCount));
+  }
+
+  async #addPartitions(topic: Topic, partitionCount: number): Promise<void> {
     const stored = this.#stored(topic);
+    if (partitionCount <= stored.partitionCount) {
+      throw new TopicError(
+        'INVALID_PARTITIONS',
+        `Topic ${topic.name} has ${stored.partitionCount} partition(s) by now.`,
+      );
+    }
     this.#file.topics.set(topic.name, { ...stored, partitionCount });
     try {
       await this.#file.save();
-      if (this.#byName.get(topic.name) === topic) this.#addLogs(topic, partitionCount);
+      await this.#addLogs(topic, partitionCount);
     } catch (error) {
       this.#file.topics.set(topic.name, { ...stored, partitionCount: topic.partitions.length });
       await this.#saveQuietly();
@@ -197,26 +213,32 @@ export class TopicRegistry {
     }
   }
 
-  /** Replaces what is set for the topic. Rejects with TopicError. */
-  async setConfigs(topic: Topic, configs: ReadonlyMap<string, string>): Promise<void> {
+  /** Changes what is set for the topic: `change` gets it as it is then. Rejects with TopicError. */
+  alterConfigs(topic: Topic, change: (configs: Configs) => Configs): Promise<void> {
+    return this.#change(topic, () => this.#setConfigs(topic, change(topic.configs)));
+  }
+
+  async #setConfigs(topic: Topic, configs: Configs): Promise<void> {
     const logConfig = this.logConfig(configs);
     const stored = this.#stored(topic);
     this.#file.topics.set(topic.name, { ...stored, configs: Object.fromEntries(configs) });
-    const before = topic.configs;
-    topic.configs = configs;
     try {
       await this.#file.save();
     } catch (error) {
       this.#file.topics.set(topic.name, stored);
-      topic.configs = before;
       throw storageFailure(`Configuration of topic ${topic.name} could not be saved`, error);
     }
+    topic.configs = configs;
     topic.logConfig = logConfig;
     for (const partition of topic.partitions) partition.log.updateConfig(logConfig);
   }
 
   /** The topic is gone at once for everyone; resolves when that is durable. */
-  async delete(topic: Topic): Promise<void> {
+  delete(topic: Topic): Promise<void> {
+    return this.#change(topic, () => this.#delete(topic));
+  }
+
+  async #delete(topic: Topic): Promise<void> {
     const stored = this.#stored(topic);
     this.#file.topics.delete(topic.name);
     this.#file.deletedIds.add(topic.topicId);
@@ -272,17 +294,29 @@ export class TopicRegistry {
     );
   }
 
-  #open(name: string, topicId: string, configs: ReadonlyMap<string, string>): void {
-    this.#show(new Topic(name, topicId, configs, this.logConfig(configs)));
-  }
-
   #show(topic: Topic): void {
     this.#byName.set(topic.name, topic);
     this.#byId.set(topic.topicId, topic);
   }
 
-  #addLogs(topic: Topic, partitionCount: number): void {
+  /** Runs a change once those of the same topic before it are over. */
+  async #change(topic: Topic, change: () => Promise<void>): Promise<void> {
+    const before = this.#changes.get(topic.name) ?? Promise.resolve();
+    const run = before.then(change);
+    // Whoever comes next waits for the end of this one, not for its success.
+    const settled = run.catch(() => undefined);
+    this.#changes.set(topic.name, settled);
+    try {
+      await run;
+    } finally {
+      if (this.#changes.get(topic.name) === settled) this.#changes.delete(topic.name);
+    }
+  }
+
+  /** Making logs is synchronous work: sockets get a turn between a few of them. */
+  async #addLogs(topic: Topic, partitionCount: number): Promise<void> {
     for (let index = topic.partitions.length; index < partitionCount; index++) {
+      if (index % LOGS_PER_TURN === LOGS_PER_TURN - 1) await endOfTurn();
       const existing = this.#logDir.log(topic.name, index);
       existing?.assignTopicId(topic.topicId);
       existing?.updateConfig(topic.logConfig);
@@ -316,6 +350,10 @@ export class TopicRegistry {
       this.#logger.warn({ err: error }, 'topics.json could not be written');
     }
   }
+}
+
+function endOfTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
 }
 
 function storageFailure(what: string, error: unknown): TopicError {
