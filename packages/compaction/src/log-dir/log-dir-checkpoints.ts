@@ -1,5 +1,7 @@
+import { MalformedFileError } from '../errors.ts';
 import { CoalescingTask } from '../platform/coalescing-task.ts';
 import type { Disk } from '../platform/disk.ts';
+import type { Logger } from '../platform/logger.ts';
 import type { Log } from '../log/log.ts';
 import { OffsetCheckpoint } from './offset-checkpoint.ts';
 import type { CheckpointEntries } from './offset-checkpoint.ts';
@@ -24,7 +26,7 @@ export class LogDirCheckpoints {
   readonly #logStartTask: CoalescingTask;
   readonly #allTask: CoalescingTask;
 
-  constructor(disk: Disk, directory: string) {
+  constructor(disk: Disk, directory: string, logger: Logger) {
     this.#recoveryFile = new OffsetCheckpoint(disk, directory, 'recovery-point-offset-checkpoint');
     this.#logStartFile = new OffsetCheckpoint(disk, directory, 'log-start-offset-checkpoint');
     this.#replicationFile = new OffsetCheckpoint(disk, directory, 'replication-offset-checkpoint');
@@ -32,7 +34,7 @@ export class LogDirCheckpoints {
     this.#recoveryPoints = this.#recoveryFile.read();
     this.#logStarts = this.#logStartFile.read();
     this.#highWatermarks = this.#replicationFile.read();
-    this.#cleanerOffsets = this.#cleanerFile.read();
+    this.#cleanerOffsets = readCleanerOffsets(this.#cleanerFile, logger);
     this.#logStartTask = new CoalescingTask(() => this.#writeLogStarts());
     this.#allTask = new CoalescingTask(() => this.#writeAll());
   }
@@ -113,6 +115,20 @@ export class LogDirCheckpoints {
       await this.#cleanerFile.write(cleanerOffsets);
       this.#cleanerOffsets = cleanerOffsets;
     }
+  }
+}
+
+/**
+ * Where the cleaner got to only saves it work: a file that is junk costs a pass over everything and
+ * need not keep the directory closed.
+ */
+function readCleanerOffsets(file: OffsetCheckpoint, logger: Logger): CheckpointEntries {
+  try {
+    return file.read();
+  } catch (error) {
+    if (!(error instanceof MalformedFileError)) throw error;
+    logger.warn({ path: file.path, err: error }, 'the cleaner starts from the beginning again');
+    return new Map();
   }
 }
 

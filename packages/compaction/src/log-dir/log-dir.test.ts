@@ -160,6 +160,14 @@ describe('the files of a log directory', () => {
     }
   });
 
+  it('may hold junk of the cleaner, who then starts again', async () => {
+    const { dir, disk, clock, config } = await newMemoryLog();
+    await dir.close();
+    disk.writeFile(`${ROOT}/cleaner-offset-checkpoint`, Buffer.from('7\n'));
+    const again = await openMemoryDir({ disk, clock, config });
+    expect(again.cleanerOffsets.size).toBe(0);
+  });
+
   it('forget logs that are gone, so that a new one inherits nothing (KAFKA-1819)', async () => {
     const { dir, log, disk, clock, config } = await newMemoryLog();
     log.appendAsLeader(plainBatch(9));

@@ -122,7 +122,7 @@ export class LogDir {
       };
       const meta = await openMetaProperties(disk, root, environment.random, options);
       const isClean = await takeCleanShutdownMark(disk, root);
-      const checkpoints = new LogDirCheckpoints(disk, root);
+      const checkpoints = new LogDirCheckpoints(disk, root, logger);
       const logDir = new LogDir(root, environment, meta, lock, checkpoints);
       await logDir.#loadAll(isClean, options.configOf ?? (() => defaultLogConfig));
       return logDir;
@@ -170,6 +170,8 @@ export class LogDir {
         isCleanStart: isClean,
       });
       this.#logs.set(entry.name, new Log(state, (log) => this.#persistLogStart(log)));
+      // A snapshot of records that are gone must not come back and speak for those that follow.
+      if (!isClean) await disk.syncDirectory(directory);
       // Sockets and timers get a turn between two logs: recovery may read gigabytes.
       await yieldToEventLoop();
     }

@@ -96,13 +96,6 @@ describe('read', () => {
       new RegExp(`t-0.*/data/t-0/00000000000000000000\\.log at byte ${String(second)}`),
     );
   });
-
-  it('keeps few files open and few indexes in memory, and still reads all', async () => {
-    const { log, dir } = await newMemoryLog({ 'internal.segment.bytes': '300' });
-    for (let i = 0; i < 100; i++) log.appendAsLeader(plainBatch(3));
-    expect(readAll(log)).toHaveLength(300);
-    await dir.close();
-  });
 });
 
 describe('lookup by time', () => {
