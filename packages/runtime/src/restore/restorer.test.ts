@@ -7,7 +7,6 @@ import type { StateStore } from '../state/store.ts';
 import { FakeClient } from '../testing-support/fake-client.ts';
 import { FakeClock, settle } from '../testing-support/fake-clock.ts';
 import { FakeCluster } from '../testing-support/fake-cluster.ts';
-import type { FakeFetcher } from '../testing-support/fake-fetcher.ts';
 import type { RestoreTarget } from './changelog-reader.ts';
 import type { RestoreProgress } from './progress.ts';
 import { Restorer } from './restorer.ts';
@@ -58,7 +57,7 @@ function setUp() {
     maxBytes: 1_000_000,
     maxPartitionBytes: 200,
     onReady: () => undefined,
-  }) as FakeFetcher;
+  });
   const restorer = new Restorer({
     fetcher,
     clock,
@@ -87,7 +86,7 @@ function setUp() {
     await settle();
     restorer.pass(5);
   };
-  return { cluster, clock, restorer, restored, failed, progress, target, runAll, fetcher };
+  return { cluster, clock, restorer, restored, failed, progress, target, runAll };
 }
 
 function records(from: number, to: number) {

@@ -82,6 +82,7 @@ export class Restorer {
     for (const target of targets) {
       const key = topicPartitionKey(target.topic, target.partition);
       const reader = this.#open(target, beginnings.get(key) ?? 0n, ends.get(key) ?? 0n);
+      if (reader === null) return;
       this.#readers.set(key, reader);
       this.#options.listener(reader.progress('start'));
       if (!reader.isDone) {
@@ -128,7 +129,8 @@ export class Restorer {
     return worked;
   }
 
-  #open(target: RestoreTarget, beginning: bigint, logEnd: bigint): ChangelogReader {
+  /** null: the task has failed. */
+  #open(target: RestoreTarget, beginning: bigint, logEnd: bigint): ChangelogReader | null {
     const end = target.limit === null || target.limit > logEnd ? logEnd : target.limit;
     const known = target.store.committedOffset();
     const start = known === null || known < beginning ? beginning : known;
@@ -137,6 +139,7 @@ export class Restorer {
         target,
         `The store knows offset ${known.toString()}, but the changelog ends at ${logEnd.toString()}: it was created anew`,
       );
+      return null;
     }
     return new ChangelogReader(target, start, end < start ? start : end);
   }
@@ -145,7 +148,7 @@ export class Restorer {
     try {
       return reader.apply(RESTORE_SLICE_RECORDS);
     } catch (error) {
-      this.#options.onFailed(reader.target.taskId, error as Error);
+      this.#failTask(reader.target.taskId, error as Error);
       return 0;
     }
   }
@@ -169,11 +172,11 @@ export class Restorer {
   #failedFetch(reader: ChangelogReader, error: Error): void {
     const { target } = reader;
     if (!(error instanceof OffsetOutOfRangeError)) {
-      this.#options.onFailed(target.taskId, error);
+      this.#failTask(target.taskId, error);
       return;
     }
     this.#moveToStart(reader).catch((failure: unknown) => {
-      this.#options.onFailed(target.taskId, failure as Error);
+      this.#failTask(target.taskId, failure as Error);
     });
   }
 
@@ -202,13 +205,18 @@ export class Restorer {
 
   #fail(target: RestoreTarget, what: string): void {
     const { topic, partition, taskId, store } = target;
-    this.#options.onFailed(
+    this.#failTask(
       taskId,
       new TaskCorruptedError(
         `Store ${store.name} of task ${taskId} cannot be restored from ${topic}-${String(partition)}. ${what}; it is wiped and restored from the start`,
         { context: { task: taskId, store: store.name, topic, partition } },
       ),
     );
+  }
+
+  #failTask(taskId: string, error: Error): void {
+    this.cancel(taskId);
+    this.#options.onFailed(taskId, error);
   }
 
   /** A partition whose bytes pile up is left out of fetches until they are applied. */

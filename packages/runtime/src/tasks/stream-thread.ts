@@ -456,6 +456,7 @@ export class StreamThread {
 
   /** The loop goes on for the other tasks where the error allows it. */
   #onTaskFailure(error: Error, task: TaskName): void {
+    this.#tasks.suspend(task);
     const action = actionFor(error);
     if (action === 'rejoin') {
       this.#giveUpTasks(error);
@@ -464,17 +465,17 @@ export class StreamThread {
     const now = this.#options.clock.monotonicMs();
     const sinceMs = this.#taskFailingSinceMs.get(task) ?? now;
     this.#taskFailingSinceMs.set(task, sinceMs);
-    const mayRetry = action === 'retry' && now - sinceMs <= this.#taskTimeoutMs;
-    if (action !== 'revive' && !mayRetry) {
+    const isOverdue = now - sinceMs > this.#taskTimeoutMs;
+    if (isOverdue || (action !== 'revive' && action !== 'retry')) {
       this.#fail(error);
       return;
     }
     this.#logger.warn({ err: error, task }, 'the task is closed and begun anew');
-    this.#reviveLater(task, action === 'retry' ? RETRY_BACKOFF_MS : 0);
+    this.#reviveLater(task);
   }
 
-  #reviveLater(task: TaskName, afterMs: number): void {
-    this.#options.clock.setTimer(afterMs, () => {
+  #reviveLater(task: TaskName): void {
+    this.#options.clock.setTimer(RETRY_BACKOFF_MS, () => {
       this.#sections
         .run(() => (this.#isGateOpen ? this.#tasks.revive(task) : Promise.resolve()))
         .catch((error: unknown) => {

@@ -106,6 +106,14 @@ export class TaskManager {
     await this.#open([this.#create(task.id, task.inputs)]);
   }
 
+  /** The task failed: it processes and commits nothing more, until it is revived or closed. */
+  suspend(name: TaskName): void {
+    const task = this.#tasks.get(name);
+    if (task === undefined) return;
+    this.#running = this.#running.filter((other) => other !== task);
+    task.suspend();
+  }
+
   close(task: StreamTask): void {
     this.#options.restorer.cancel(task.name);
     this.#options.fetcher.unassign(task.inputs);
