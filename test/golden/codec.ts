@@ -43,7 +43,7 @@ export function serdeOf(name: string | undefined): Serde<unknown> | undefined {
 /** An input's key or value as bytes: null, `{"hex"}`, or a text or number by its serde. */
 export function encode(value: Json | undefined, serde: string): Buffer | null {
   if (value === undefined || value === null) return null;
-  if (typeof value === 'object') return Buffer.from(String((value as JsonObject)['hex']), 'hex');
+  if (typeof value === 'object') return Buffer.from((value as JsonObject)['hex'] as string, 'hex');
   if (serde === 'long' || serde === 'int' || serde === 'short') {
     return Buffer.from((serdeOf(serde) as Serde<unknown>).serialize(value, '', null));
   }

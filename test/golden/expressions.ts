@@ -77,7 +77,7 @@ function call(fn: string, args: readonly Value[]): Value {
     case 'lower':
       return text(x).toLowerCase();
     case 'reverse':
-      return [...text(x)].reverse().join('');
+      return Array.from(text(x)).reverse().join('');
     case 'len':
       return text(x).length;
     case 'field': {

@@ -255,7 +255,7 @@ export class Interpreter {
     refuseFields(n, 'emit');
     const window = n['window'] as JsonObject;
     if (window['type'] !== 'time') {
-      throw new UnsupportedOperation(`windows of type ${String(window['type'])}`);
+      throw new UnsupportedOperation(`windows of type ${window['type'] as string}`);
     }
     const size = window['sizeMs'] as number;
     const ref = from.ref.windowedBy(

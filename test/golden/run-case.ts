@@ -136,7 +136,7 @@ export function firstDifference(
 
 function difference(what: string, expected: unknown, actual: unknown): string {
   const asText = (value: unknown): string =>
-    typeof value === 'string' ? value : (JSON.stringify(value) ?? String(value));
+    typeof value === 'string' ? value : JSON.stringify(value);
   return `${what}\nexpected: ${asText(expected)}\nactual:   ${asText(actual)}`;
 }
 

@@ -47,7 +47,7 @@ export class KGroupedStream<K, V> {
       nothing,
       reducing<K, V>(reducer),
       valueSerde,
-      options as MaterializedOptions<K, V | null>,
+      options,
     ) as KTable<K, V>;
   }
 

@@ -35,7 +35,7 @@ export class KTable<K, V> {
         second.key === undefined ? {} : { key: second.key },
       );
     }
-    return this.#toStream((first as NamedOptions | undefined) ?? {});
+    return this.#toStream(first ?? {});
   }
 
   #toStream(options: NamedOptions): KStream<K, V> {

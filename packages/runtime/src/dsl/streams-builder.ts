@@ -95,7 +95,7 @@ export class StreamsBuilder {
       name,
       sourceName,
       sourceOptions([topic], options),
-      table as SourceTable<unknown, unknown>,
+      table,
       store,
     );
     graph.add(node, graph.root);

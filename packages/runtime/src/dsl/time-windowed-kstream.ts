@@ -50,7 +50,7 @@ export class TimeWindowedKStream<K, V> {
       nothing,
       reducing<K, V>(reducer),
       this.#state.valueSerde,
-      options as WindowMaterializedOptions<K, V | null>,
+      options,
     ) as KTable<Windowed<K>, V>;
   }
 

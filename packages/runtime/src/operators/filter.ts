@@ -6,7 +6,7 @@ export type Predicate<K, V> = (key: K, value: V) => Awaitable<boolean>;
 
 /**
  * `filter` and `filterNot` of a stream. Forwards the record unchanged if the predicate says true
- * (`filterNot`: false); anything but true counts as false. Null keys and values are put to it, too.
+ * (`filterNot`: false); as in JavaScript, what is truthy counts as true. Null keys and values are put to it, too.
  */
 export class FilterOperator<K, V> extends ProcessorNode {
   readonly #predicate: Predicate<K, V>;
@@ -27,7 +27,7 @@ export class FilterOperator<K, V> extends ProcessorNode {
   ): Outcome {
     const verdict = this.#predicate(key as K, value as V);
     if (isPromise(verdict)) return this.#later(verdict, key, value, old, timestamp, headers);
-    if ((verdict === true) !== this.#wanted) return undefined;
+    if (verdict ? !this.#wanted : this.#wanted) return undefined;
     return this.forward(key, value, old, timestamp, headers);
   }
 
@@ -39,7 +39,7 @@ export class FilterOperator<K, V> extends ProcessorNode {
     timestamp: number,
     headers: RecordHeaders | null,
   ): Promise<void> {
-    if (((await pending) === true) !== this.#wanted) return;
+    if ((await pending) ? !this.#wanted : this.#wanted) return;
     await this.forward(key, value, old, timestamp, headers);
   }
 }

@@ -1,6 +1,6 @@
 import type { RecordHeaders } from '@millrace/protocol';
 import type { RecordSerde } from '../serdes/serde.ts';
-import type { SourceNode, TimestampExtractor } from '../topology/built-topology.ts';
+import type { SourceNode, TimestampExtractor } from './source-node.ts';
 import { ProcessorNode, type Outcome } from './processor-node.ts';
 
 /**

@@ -21,6 +21,9 @@ import { SourceTable, TableSourceOperator } from './table-source.ts';
 import { TaskDouble, type CaptureNode } from './task-double.ts';
 import { WindowAggregateOperator, WindowAggregateTable } from './window-aggregate.ts';
 
+/** The key, which may be null whatever its type says. */
+const text = (key: string | null): string => String(key);
+
 const later = async <T>(value: T): Promise<T> => {
   await Promise.resolve();
   return value;
@@ -266,7 +269,7 @@ describe.each([
     const node = new StreamTableJoinOperator<string, string, string, string>(
       'j',
       keyValueView('s'),
-      (left, right, key) => answer(`${left}+${String(right)}/${String(key)}`),
+      (left, right, key) => answer(`${left}+${String(right)}/${text(key)}`),
       isLeft,
     );
     const capture = task.start(node);

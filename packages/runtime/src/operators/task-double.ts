@@ -44,8 +44,8 @@ export class CaptureNode extends ProcessorNode {
   /** `key=value@timestamp`, with the old value where there is one. */
   take(): string[] {
     const texts = this.forwarded.map(({ key, value, old, timestamp }) => {
-      const change = old === null ? String(value) : `${String(old)}->${String(value)}`;
-      return `${String(key)}=${change}@${String(timestamp)}`;
+      const change = old === null ? text(value) : `${text(old)}->${text(value)}`;
+      return `${text(key)}=${change}@${String(timestamp)}`;
     });
     this.forwarded.length = 0;
     return texts;
@@ -125,6 +125,11 @@ export class TaskDouble {
     this.sent.length = 0;
     return texts;
   }
+}
+
+/** Of texts, numbers and windowed keys. */
+function text(value: unknown): string {
+  return value === null ? 'null' : (value as { toString(): string }).toString();
 }
 
 function bytes<T>(serde: RecordSerde<T>, value: T | null): Buffer | null {

@@ -2,16 +2,18 @@ import type { RecordSerde } from './serde.ts';
 import { SerializationError, describeValue } from './serialization-error.ts';
 import { readUtf8, stringSerde, writeUtf8 } from './string.ts';
 
+/** `undefined`, functions and symbols have no JSON form, whatever the declared type says. */
+const toText = JSON.stringify as (value: unknown) => string | undefined;
+
 function stringify(value: unknown): string {
   let text: string | undefined;
   try {
-    text = JSON.stringify(value);
+    text = toText(value);
   } catch (cause) {
     throw new SerializationError(`The serde "json" could not write ${describeValue(value)}.`, {
       cause,
     });
   }
-  // `undefined`, functions and symbols have no JSON form, whatever the signature of stringify says.
   if (text === undefined) {
     throw new SerializationError(`The serde "json" has no form for ${describeValue(value)}.`);
   }
@@ -36,7 +38,7 @@ const jsonSerde: RecordSerde<unknown> = {
   snapshot: {
     take: stringify,
     restore: (text) => parse(text as string),
-    serde: stringSerde as RecordSerde<unknown>,
+    serde: stringSerde,
   },
 };
 

@@ -3,12 +3,12 @@ import type { RecordSerde, Serde, Snapshot } from './serde.ts';
 /** The two functions that a built-in serde consists of; the rest follows from them. */
 export interface SerdeFunctions<T> {
   readonly name: string;
-  write(value: T, target: Buffer, position: number): number;
-  read(source: Buffer, start: number, end: number): T;
+  readonly write: (value: T, target: Buffer, position: number) => number;
+  readonly read: (source: Buffer, start: number, end: number) => T;
   /** Bytes that `value` needs at most; what `serialize` allocates at first. */
-  maxBytes(value: T): number;
+  readonly maxBytes: (value: T) => number;
   readonly isImmutable?: boolean;
-  mapKey?(value: T): string | number;
+  readonly mapKey?: (value: T) => string | number;
   readonly unhashedSuffixBytes?: number;
   readonly snapshot?: Snapshot<T>;
 }
@@ -58,7 +58,8 @@ export function toRecordSerde<T>(serde: Serde<T>, topic: string): RecordSerde<T>
       ? {}
       : { unhashedSuffixBytes: serde.unhashedSuffixBytes }),
   };
-  const { mapKey } = serde;
-  if (mapKey !== undefined) adapted.mapKey = (value) => mapKey.call(serde, value);
+  if (serde.mapKey !== undefined) {
+    adapted.mapKey = (value) => (serde as Required<Pick<Serde<T>, 'mapKey'>>).mapKey(value);
+  }
   return adapted;
 }

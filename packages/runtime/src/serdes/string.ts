@@ -8,22 +8,21 @@ const WRITE_LOOP_MAX_CHARS = 20;
 const READ_LOOP_MAX_BYTES = 12;
 const UTF8_MAX_BYTES_PER_CHAR = 3;
 
-/** Node's Buffer has these two beside `toString` and `write`, without their argument checks. */
-interface FastBuffer {
-  utf8Slice?(this: Buffer, start: number, end: number): string;
-  utf8Write?(this: Buffer, text: string, start: number, length: number): number;
-}
-const fast = Buffer.prototype as FastBuffer;
+type Utf8Slice = (this: Buffer, start: number, end: number) => string;
+type Utf8Write = (this: Buffer, text: string, start: number, length: number) => number;
 
-const utf8Slice: (this: Buffer, start: number, end: number) => string =
+/** Node's Buffer has these two beside `toString` and `write`, without their argument checks. */
+const fast = Buffer.prototype as { readonly utf8Slice?: Utf8Slice; readonly utf8Write?: Utf8Write };
+
+const utf8Slice: Utf8Slice =
   fast.utf8Slice ??
-  function (this: Buffer, start, end) {
+  function (start, end) {
     return this.toString('utf8', start, end);
   };
 
-const utf8Write: (this: Buffer, text: string, start: number, length: number) => number =
+const utf8Write: Utf8Write =
   fast.utf8Write ??
-  function (this: Buffer, text, start, length) {
+  function (text, start, length) {
     return this.write(text, start, length, 'utf8');
   };
 

@@ -1,7 +1,14 @@
-import type { RecordCursor } from '@millrace/protocol';
+import type { RecordCursor, RecordHeaders } from '@millrace/protocol';
 import type { PartitionAppender } from '../commit/record-collector-port.ts';
 import type { SerdeResolver } from '../serdes/serde-resolver.ts';
-import type { TaskContext } from '../tasks/task-context.ts';
+
+/** What a store may ask of the task that it belongs to; a `TaskContext` has it. */
+export interface StoreContext {
+  readonly applicationId: string;
+  readonly taskId: { readonly subtopology: number; readonly partition: number };
+  /** Counts a record that was skipped by rule. */
+  recordDropped(node: string, reason: string, headers?: RecordHeaders | null): void;
+}
 
 /**
  * A task's state store. Writes go to the store and, if it is logged, to its changelog; `commit`
@@ -13,7 +20,7 @@ export interface StateStore {
   readonly isPersistent: boolean;
   readonly isOpen: boolean;
   /** `changelog` is null when logging is off. */
-  open(context: TaskContext, changelog: PartitionAppender | null): void;
+  open(context: StoreContext, changelog: PartitionAppender | null): void;
   /**
    * Applies the changelog record under the cursor (a null value is a tombstone), without writing to
    * the changelog again. Whatever is kept is copied: the cursor's bytes are reused.

@@ -5,7 +5,7 @@ import { MAP_MAX_ENTRIES } from '../limits.ts';
  * one probe more per full map, so nothing changes below the bound.
  */
 export class BigMap<K, V> {
-  readonly #maps: Map<K, V>[] = [new Map()];
+  readonly #maps: Map<K, V>[] = [new Map<K, V>()];
   #first: Map<K, V>;
   readonly #maxEntries: number;
 

@@ -1,8 +1,8 @@
 import type { RecordCursor } from '@millrace/protocol';
 import type { PartitionAppender } from '../../commit/record-collector-port.ts';
 import type { RecordSerde } from '../../serdes/serde.ts';
-import type { TaskContext } from '../../tasks/task-context.ts';
 import type { KeyValueEntry, KeyValueStore } from '../key-value-store.ts';
+import type { StoreContext } from '../store.ts';
 import { BigMap } from './big-map.ts';
 import { KeyCodec, type MapKey } from './key-codec.ts';
 import { SortedIndex, type Sortable } from './sorted-index.ts';
@@ -55,7 +55,7 @@ export class InMemoryKeyValueStore<K, V> implements KeyValueStore<K, V> {
     this.#remembersKey = keySerde.isImmutable === true;
   }
 
-  open(_context: TaskContext, changelog: PartitionAppender | null): void {
+  open(_context: StoreContext, changelog: PartitionAppender | null): void {
     this.#changelog = changelog;
     this.isOpen = true;
   }

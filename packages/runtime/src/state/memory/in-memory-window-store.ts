@@ -3,8 +3,8 @@ import type { PartitionAppender } from '../../commit/record-collector-port.ts';
 import type { RecordSerde } from '../../serdes/serde.ts';
 import { Windowed } from '../../serdes/windowed-key.ts';
 import { readTimestamp, writeTimestamp } from '../../serdes/windowed.ts';
-import type { TaskContext } from '../../tasks/task-context.ts';
 import type { WindowEntry, WindowStore } from '../window-store.ts';
+import type { StoreContext } from '../store.ts';
 import { BigMap } from './big-map.ts';
 import { KeyCodec, type MapKey } from './key-codec.ts';
 import { ValueCodec } from './value-codec.ts';
@@ -32,7 +32,7 @@ export class InMemoryWindowStore<K, V> implements WindowStore<K, V> {
   readonly #windows = new BigMap<MapKey, KeyWindows<K>>();
   readonly #expiry: WindowExpiry<K>;
   #observedStreamTime = -1;
-  #context: TaskContext | null = null;
+  #context: StoreContext | null = null;
   #changelog: PartitionAppender | null = null;
   // An aggregation gets a key's window and then puts it: the second look-up of the key is spared.
   readonly #remembersKey: boolean;
@@ -57,7 +57,7 @@ export class InMemoryWindowStore<K, V> implements WindowStore<K, V> {
     });
   }
 
-  open(context: TaskContext, changelog: PartitionAppender | null): void {
+  open(context: StoreContext, changelog: PartitionAppender | null): void {
     this.#context = context;
     this.#changelog = changelog;
     this.isOpen = true;

@@ -50,10 +50,11 @@ export class KeyWindows<K> {
     return true;
   }
 
-  /** Forgets every window that starts at or before `limit`. */
-  expire(limit: number): void {
+  /** Forgets every window that starts at or before `limit`; true if none is left. */
+  expire(limit: number): boolean {
     const count = this.#upperBound(limit);
     if (count > 0) this.#cut(0, count);
+    return this.starts.length === 0;
   }
 
   #cut(index: number, count: number): void {

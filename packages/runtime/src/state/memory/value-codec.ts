@@ -12,7 +12,7 @@ export class ValueCodec<V> {
 
   constructor(serde: RecordSerde<V>, topic: string) {
     this.#snapshot = serde.isImmutable === true ? null : (serde.snapshot ?? bytesOf(serde, topic));
-    this.storedSerde = this.#snapshot?.serde ?? (serde as RecordSerde<unknown>);
+    this.storedSerde = this.#snapshot?.serde ?? serde;
   }
 
   toStored(value: V): unknown {
@@ -30,6 +30,6 @@ function bytesOf<V>(serde: RecordSerde<V>, topic: string): Snapshot<V> {
     // A copy: a serde may hand out a view of a larger buffer, or reuse one.
     take: (value) => Buffer.from(serde.serialize(value, topic, null)),
     restore: (stored) => serde.read(stored as Buffer, 0, (stored as Buffer).length),
-    serde: bytesSerde as RecordSerde<unknown>,
+    serde: bytesSerde,
   };
 }

@@ -39,9 +39,8 @@ export class WindowExpiry<K> {
       const number = this.#order[gone] as number;
       if ((number + 1) * this.#bucketMs - 1 > limit) break;
       for (const windows of this.#buckets.get(number) ?? []) {
-        if (windows.isEmpty) continue;
-        windows.expire(limit);
-        if (windows.isEmpty) this.#onEmpty(windows);
+        // An empty one was emptied by deletes, and forgotten then.
+        if (!windows.isEmpty && windows.expire(limit)) this.#onEmpty(windows);
       }
       this.#buckets.delete(number);
       gone++;
