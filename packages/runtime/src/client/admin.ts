@@ -7,6 +7,7 @@ import { apiUses } from './apis.ts';
 import { Backoff } from './backoff.ts';
 import { brokerError } from './broker-errors.ts';
 import { isLeadershipError } from './error-codes.ts';
+import { MissingTopicError } from './errors.ts';
 import { API_TIMEOUT_MS, TOPIC_VISIBLE_POLL_MS } from './limits.ts';
 import { topicPartitionKey } from './ports.ts';
 import type {
@@ -109,6 +110,9 @@ export class Admin implements AdminPort {
       );
       const configs = new Map<string, string>();
       for (const result of response.results) {
+        if (result.errorCode === errorCodes.UNKNOWN_TOPIC_OR_PARTITION) {
+          throw new MissingTopicError(`Topic ${topic} does not exist`, { context: { topic } });
+        }
         if (result.errorCode !== errorCodes.NONE) {
           const text = `The configs of topic ${topic} cannot be described`;
           throw brokerError(result.errorCode, withDetail(text, result.errorMessage), { topic });

@@ -12,7 +12,7 @@ import { silentLogger } from '../logging/logger.ts';
 import type { RecordSerde } from '../serdes/serde.ts';
 import { FakeClock, settle } from '../testing-support/fake-clock.ts';
 import { AuthorizationError, MissingTopicError, RecordTooLargeError } from './errors.ts';
-import type { PartitionAccumulator } from './partition-accumulator.ts';
+import { PartitionAccumulator } from './partition-accumulator.ts';
 import type { PartitionBuffer, ProducerOptions } from './ports.ts';
 import { Producer } from './producer.ts';
 import { FakeBrokers } from './testing-support/fake-brokers.ts';
@@ -249,7 +249,8 @@ describe('Producer', () => {
 
   it('takes a new producer id before a sequence would exceed an int32', async () => {
     const { clock, brokers, transport, producer } = setUp();
-    const buffer = producer.partition('out', 0) as PartitionAccumulator;
+    const buffer = producer.partition('out', 0);
+    if (!(buffer instanceof PartitionAccumulator)) throw new Error('not the buffer we know');
     send(buffer, 'a');
     await flush(producer, clock);
     buffer.nextSequence = 0x7fffffff - 1;

@@ -53,7 +53,7 @@ export class FakeTransport implements Transport {
     body: RequestBody<Req>,
     { lane = 'main' }: SendOptions,
   ): Promise<Res> {
-    if (this.isClosed) throw new ShutdownError('The client is closed');
+    this.#throwIfClosed();
     const content = (
       typeof body === 'function' ? (body as (version: number) => unknown)(maxVersion) : body
     ) as Encodable<Req>;
@@ -66,8 +66,12 @@ export class FakeTransport implements Transport {
     const handler = this.#handlers.get(api.key) as FakeHandler<Req, Res> | undefined;
     if (handler === undefined) throw new Error(`No script for ${api.name}`);
     const answer = await handler({ nodeId, lane, version: maxVersion, body: read });
-    if (this.isClosed) throw new ShutdownError('The client is closed');
+    this.#throwIfClosed();
     return decodeMessage(api.response, maxVersion, encodeMessage(api.response, maxVersion, answer));
+  }
+
+  #throwIfClosed(): void {
+    if (this.isClosed) throw new ShutdownError('The client is closed');
   }
 
   setNodes(nodes: readonly NodeAddress[]): void {
