@@ -30,6 +30,5 @@ export {
   wordCountTopology,
 } from './word-count/word-count.ts';
 export { openCluster, type Cluster } from './support/cluster.ts';
-export { GroupProgress } from './support/group-progress.ts';
-export { TopicTails } from './support/topic-tails.ts';
+export { vegaDataFile } from './support/vega-data.ts';
 export { runToEnd } from './support/run-to-end.ts';

@@ -4,6 +4,8 @@ export { KafkaStreams } from './kafka-streams.ts';
 export type { CloseOptions, KafkaStreamsOptions } from './kafka-streams-options.ts';
 export type { StateChange, StreamsState } from './states.ts';
 export { connect, type ConnectOptions } from './topics/connect.ts';
+export { GroupProgress, type PartitionProgress } from './topics/group-progress.ts';
+export { lastRecords } from './topics/last-records.ts';
 export { readTopic, type ReadRecord, type TopicReaderOptions } from './topics/topic-reader.ts';
 export { TopicWriter, type TopicWriterOptions, type WrittenRecord } from './topics/topic-writer.ts';
 export type { AdminPort, NewTopic, StreamsClient, TopicDescription } from './client/ports.ts';

@@ -50,3 +50,9 @@ export const TOPIC_WRITER_BUFFER_BYTES = 32 * 1024 * 1024;
 export const TOPIC_READER_FETCH_BYTES = 4 * 1024 * 1024;
 /** Longest wait of a topic reader's parked fetch, ms. */
 export const TOPIC_READER_MAX_WAIT_MS = 500;
+/** Longest time that a topic reader's connections take to end, ms. */
+export const TOPIC_READER_CLOSE_TIMEOUT_MS = 2_000;
+/** By this factor the search for a partition's last record goes further back each time. */
+export const LAST_RECORDS_STEP = 64n;
+/** Session of a group member that only asks for offsets, ms; it joins nothing, so nothing depends on it. */
+export const GROUP_PROGRESS_SESSION_MS = 45_000;

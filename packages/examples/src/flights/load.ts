@@ -1,6 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { TopicWriter, readTopic, type StreamsClient } from '@millrace/runtime';
-import { TopicTails } from '../support/topic-tails.ts';
+import { lastRecords, readTopic, TopicWriter, type StreamsClient } from '@millrace/runtime';
 import type { Airport } from './airports.ts';
 import type { FlightSource } from './flight.ts';
 import { airportSerde, flightSerde, iataSerde } from './serdes.ts';
@@ -46,14 +45,13 @@ export async function loadAirports(
  */
 export async function loadFlights(
   client: StreamsClient,
-  tails: TopicTails,
   source: FlightSource,
   signal: AbortSignal,
   onProgress: (rows: number) => void,
 ): Promise<LoadResult> {
   const topic = { topic: FLIGHTS_TOPIC, key: iataSerde, value: flightSerde };
   const lastRows = new Map<number, number>();
-  for (const [partition, record] of await tails.lastRecords(topic)) {
+  for (const [partition, record] of await lastRecords(client, topic)) {
     if (record.value !== null) lastRows.set(partition, record.value.row);
   }
   const writer = await TopicWriter.open(client, topic);

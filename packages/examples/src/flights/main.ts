@@ -1,12 +1,11 @@
 #!/usr/bin/env node
-import { createLogger } from '@millrace/runtime';
+import { createLogger, GroupProgress, type StreamsClient } from '@millrace/runtime';
 import { CommanderError } from 'commander';
 import { pino } from 'pino';
 import { openCluster, stateDirectory } from '../support/cluster.ts';
 import { InterruptedError, UsageError } from '../support/errors.ts';
-import { GroupProgress } from '../support/group-progress.ts';
 import { listenForInterruption } from '../support/interruption.ts';
-import { TopicTails } from '../support/topic-tails.ts';
+import { topicProgress } from '../support/topic-progress.ts';
 import { readAirports } from './airports.ts';
 import { loadAirports, loadFlights } from './load.ts';
 import { DEFAULT_PARTITIONS, parseOptions, type FlightsOptions } from './options.ts';
@@ -36,21 +35,19 @@ async function run(options: FlightsOptions, output: Output, signal: AbortSignal)
   const cluster = await openCluster({ ...options, logger });
   const stateDir = await stateDirectory(options.stateDir);
   try {
-    const { client, admin, bootstrapServers, isEmbedded } = cluster;
+    const { client, bootstrapServers, isEmbedded } = cluster;
     output.started(bootstrapServers, isEmbedded);
     await createTopics(client, options.partitions, DEFAULT_PARTITIONS);
 
     const loadingSince = performance.now();
     await loadAirports(client, readAirports());
-    const tails = new TopicTails(client, admin);
-    const loaded = await loadFlights(client, tails, source, signal, (rows) =>
+    const loaded = await loadFlights(client, source, signal, (rows) =>
       output.loading(rows, source.rowCount),
     );
     output.loaded(loaded, secondsSince(loadingSince));
     signal.throwIfAborted();
 
-    const group = new GroupProgress(admin, APPLICATION_ID);
-    const before = await committed(group);
+    const before = await committed(client);
     const processingSince = performance.now();
     const after = await processFlights({
       cluster,
@@ -70,10 +67,15 @@ async function run(options: FlightsOptions, output: Output, signal: AbortSignal)
   }
 }
 
-async function committed(group: GroupProgress): Promise<{ joined: number; counted: number }> {
-  const flights = await group.of(FLIGHTS_TOPIC);
-  const repartition = await group.of(REPARTITION_TOPIC);
-  return { joined: flights.committed, counted: repartition.committed };
+async function committed(client: StreamsClient): Promise<{ joined: number; counted: number }> {
+  const group = new GroupProgress(client, APPLICATION_ID);
+  try {
+    const flights = await topicProgress(group, FLIGHTS_TOPIC);
+    const repartition = await topicProgress(group, REPARTITION_TOPIC);
+    return { joined: flights.committed, counted: repartition.committed };
+  } finally {
+    await group.close();
+  }
 }
 
 function secondsSince(start: number): number {

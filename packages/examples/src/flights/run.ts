@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Cluster } from '../support/cluster.ts';
-import type { TopicProgress } from '../support/group-progress.ts';
 import { runToEnd } from '../support/run-to-end.ts';
+import type { TopicProgress } from '../support/topic-progress.ts';
 import { flightsTopology } from './topology.ts';
 import { AIRPORTS_TOPIC, FLIGHTS_TOPIC } from './topics.ts';
 
@@ -18,7 +18,7 @@ export interface FlightsProgress {
 }
 
 export interface RunOptions {
-  readonly cluster: Pick<Cluster, 'bootstrapServers' | 'admin' | 'isEmbedded'>;
+  readonly cluster: Pick<Cluster, 'bootstrapServers' | 'client' | 'isEmbedded'>;
   readonly stateDir: string;
   readonly logger: Logger;
   readonly signal: AbortSignal;
@@ -45,7 +45,7 @@ export async function processFlights(options: RunOptions): Promise<FlightsProgre
       ...(cluster.isEmbedded ? { 'group.instance.id': APPLICATION_ID } : {}),
     },
     streamsOptions: { logger },
-    admin: cluster.admin,
+    client: cluster.client,
     topics: [AIRPORTS_TOPIC, FLIGHTS_TOPIC, REPARTITION_TOPIC],
     signal,
     onProgress: (progress) => onProgress(toFlightsProgress(progress)),

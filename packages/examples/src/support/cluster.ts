@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect, type StreamsClient } from '@millrace/runtime';
 import { startBroker, type EmbeddedBroker } from '@millrace/runtime/embedded';
-import { Kafka, logLevel, type Admin } from 'kafkajs';
 import type { Logger } from 'pino';
 
 export interface ClusterOptions {
@@ -19,7 +18,6 @@ export interface Cluster {
   readonly bootstrapServers: string;
   readonly isEmbedded: boolean;
   readonly client: StreamsClient;
-  readonly admin: Admin;
   close(): Promise<void>;
 }
 
@@ -33,20 +31,15 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
   }
   const bootstrapServers = broker?.bootstrapServers ?? (options.bootstrapServers as string);
   const client = connect({ 'bootstrap.servers': bootstrapServers }, { logger });
-  const kafka = new Kafka({ brokers: bootstrapServers.split(','), logLevel: logLevel.NOTHING });
-  const admin = kafka.admin();
-  const close = async (): Promise<void> => {
-    await admin.disconnect();
-    await client.close(CLOSE_TIMEOUT_MS);
-    await broker?.close();
+  return {
+    bootstrapServers,
+    isEmbedded: broker !== null,
+    client,
+    async close() {
+      await client.close(CLOSE_TIMEOUT_MS);
+      await broker?.close();
+    },
   };
-  try {
-    await admin.connect();
-  } catch (error) {
-    await close();
-    throw error;
-  }
-  return { bootstrapServers, isEmbedded: broker !== null, client, admin, close };
 }
 
 /** The directory that was asked for, or a temporary one that `remove` removes. */

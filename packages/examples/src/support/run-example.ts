@@ -33,7 +33,7 @@ export async function runExample(example: Example): Promise<void> {
         'commit.interval.ms': '200ms',
       },
       streamsOptions: { logger },
-      admin: cluster.admin,
+      client: cluster.client,
       topics: example.topics,
       signal: interruption.signal,
     });

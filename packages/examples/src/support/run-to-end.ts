@@ -1,18 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
+  GroupProgress,
   KafkaStreams,
   type KafkaStreamsOptions,
+  type StreamsClient,
   type StreamsConfigInput,
   type Topology,
 } from '@millrace/runtime';
-import type { Admin } from 'kafkajs';
-import { GroupProgress, type TopicProgress } from './group-progress.ts';
+import { topicProgress, type TopicProgress } from './topic-progress.ts';
 
 export interface RunToEndOptions {
   readonly topology: Topology;
   readonly config: StreamsConfigInput & { readonly 'application.id': string };
   readonly streamsOptions: KafkaStreamsOptions;
-  readonly admin: Admin;
+  readonly client: StreamsClient;
   /** In the order in which a record passes them: what is at the end of one has reached the next. */
   readonly topics: readonly string[];
   readonly signal: AbortSignal;
@@ -26,8 +27,8 @@ const POLL_INTERVAL_MS = 200;
  * stops it. An application as such never ends; these examples do, because their input does.
  */
 export async function runToEnd(options: RunToEndOptions): Promise<readonly TopicProgress[]> {
-  const { topology, config, streamsOptions, admin, topics, signal, onProgress } = options;
-  const group = new GroupProgress(admin, config['application.id']);
+  const { topology, config, streamsOptions, client, topics, signal, onProgress } = options;
+  const group = new GroupProgress(client, config['application.id']);
   const streams = new KafkaStreams(topology, config, streamsOptions);
   try {
     await streams.start();
@@ -36,7 +37,7 @@ export async function runToEnd(options: RunToEndOptions): Promise<readonly Topic
       // One after the other: a commit covers what was written on, so once the first topic is at its
       // end, nothing will come to the second any more.
       const progress: TopicProgress[] = [];
-      for (const topic of topics) progress.push(await group.of(topic));
+      for (const topic of topics) progress.push(await topicProgress(group, topic));
       onProgress?.(progress);
       if (progress.every(({ isAtEnd }) => isAtEnd)) return progress;
       await sleep(POLL_INTERVAL_MS, undefined, { signal });
@@ -47,5 +48,6 @@ export async function runToEnd(options: RunToEndOptions): Promise<readonly Topic
     throw error;
   } finally {
     await streams.close();
+    await group.close();
   }
 }

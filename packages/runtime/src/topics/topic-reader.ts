@@ -8,10 +8,15 @@ import type {
 } from '../client/ports.ts';
 import { topicPartitionKey } from '../client/ports.ts';
 import { MissingSourceTopicError } from '../errors.ts';
-import { TOPIC_READER_FETCH_BYTES, TOPIC_READER_MAX_WAIT_MS } from '../limits.ts';
+import {
+  TOPIC_READER_CLOSE_TIMEOUT_MS,
+  TOPIC_READER_FETCH_BYTES,
+  TOPIC_READER_MAX_WAIT_MS,
+} from '../limits.ts';
 import { RecordWalker } from '../records/record-walker.ts';
 import { toRecordSerde } from '../serdes/record-serde.ts';
 import type { RecordSerde, Serde } from '../serdes/serde.ts';
+import { topicPartitions } from './topic-partitions.ts';
 
 export interface TopicReaderOptions<K, V> {
   readonly topic: string;
@@ -19,6 +24,8 @@ export interface TopicReaderOptions<K, V> {
   readonly value: Serde<V>;
   /** Where to begin in each partition; default the beginning. `tail`: that many offsets before the end. */
   readonly from?: 'beginning' | { readonly tail: bigint };
+  /** Default: all. */
+  readonly partitions?: readonly number[];
   readonly isolationLevel?: IsolationLevel;
 }
 
@@ -42,8 +49,8 @@ export async function* readTopic<K, V>(
 ): AsyncGenerator<ReadRecord<K, V>[], void, void> {
   const { topic } = options;
   const isolationLevel = options.isolationLevel ?? 'read_committed';
-  const described = (await client.admin().describeTopics([topic])).get(topic);
-  if (described === undefined) {
+  const all = await topicPartitions(client, topic);
+  if (all === null) {
     throw new MissingSourceTopicError(`Topic ${topic} does not exist`, { context: { topic } });
   }
   let wake: () => void = () => undefined;
@@ -56,10 +63,9 @@ export async function* readTopic<K, V>(
     onReady: () => wake(),
   });
   try {
-    const partitions = Array.from({ length: described.partitionCount }, (_, partition) => ({
-      topic,
-      partition,
-    }));
+    const partitions = all.filter(
+      ({ partition }) => options.partitions?.includes(partition) ?? true,
+    );
     const open = await openPartitions(fetcher, partitions, isolationLevel, options.from);
     const keySerde = toRecordSerde(options.key, topic);
     const valueSerde = toRecordSerde(options.value, topic);
@@ -92,7 +98,7 @@ export async function* readTopic<K, V>(
       }
     }
   } finally {
-    await fetcher.close(TOPIC_READER_MAX_WAIT_MS * 4);
+    await fetcher.close(TOPIC_READER_CLOSE_TIMEOUT_MS);
   }
 }
 
