@@ -181,6 +181,30 @@ describe('Fetcher', () => {
     expect(fetcher.position('in', 0)).toBe(1_000n);
   });
 
+  it('moves to the end when there is nothing left between the position and the end', async () => {
+    const { clock, fetcher, serve, transport } = setUp();
+    const empty = { records: Buffer.alloc(0), highWatermark: 90n, lastStableOffset: 80n };
+    serve(once({ 'in-0': empty, 'in-1': { ...empty, lastStableOffset: 0n } }));
+    fetcher.assign([in0, in1]);
+    await clock.advance(10);
+    const [moved, ...others] = fetcher.drain();
+    expect(others).toEqual([]);
+    expect(moved).toMatchObject({ topic: 'in', partition: 0, nextOffset: 80n, error: null });
+    expect(moved?.records).toHaveLength(0);
+    await clock.advance(10);
+    expect(asked(fetches(transport).at(-1) as never).sort()).toEqual(['in-0@80', 'in-1@0']);
+  });
+
+  it('does not take a partition for empty that came after a full one', async () => {
+    const { clock, fetcher, serve } = setUp();
+    const empty = { records: Buffer.alloc(0), highWatermark: 90n, lastStableOffset: 90n };
+    serve(once({ 'in-0': { records: batch(0n, 2) }, 'in-1': empty }));
+    fetcher.assign([in0, in1]);
+    await clock.advance(10);
+    expect(fetcher.drain().map(({ partition }) => partition)).toEqual([0]);
+    expect(fetcher.position('in', 1)).toBe(0n);
+  });
+
   it('keeps offsets above 2^53 exact', async () => {
     const { clock, fetcher, serve } = setUp();
     serve(once({ 'in-0': { records: batch(9_007_199_254_740_993n, 1) } }));

@@ -403,7 +403,41 @@ export class Fetcher implements FetchPort {
         this.#takePartition(state, answer);
       }
     }
+    if (isWithoutRecords(response)) this.#takeEmptyTails(response, asked);
     if (this.#arrived.length > arrivedBefore) this.#options.onReady();
+  }
+
+  /**
+   * Compaction may leave nothing between a position and the end of the log. A response without any
+   * record, which no size limit can have emptied, says so: the position moves to the end.
+   */
+  #takeEmptyTails(response: FetchResponse, asked: ReadonlyMap<string, FetchPartition>): void {
+    const readsCommitted = this.#options.isolationLevel === 'read_committed';
+    for (const { topic, partitions } of response.responses) {
+      for (const answer of partitions) {
+        const key = topicPartitionKey(topic, answer.partitionIndex);
+        const state = asked.get(key);
+        if (state === undefined || this.#partitions.get(key) !== state) continue;
+        const end = readsCommitted ? answer.lastStableOffset : answer.highWatermark;
+        if (answer.errorCode !== errorCodes.NONE || end <= state.fetchOffset) continue;
+        state.fetchOffset = end;
+        state.isUndrained = true;
+        this.#arrived.push({
+          owner: state,
+          fetched: {
+            topic,
+            partition: state.partition,
+            records: noRecords,
+            abortedTransactions: [],
+            highWatermark: answer.highWatermark,
+            lastStableOffset: answer.lastStableOffset,
+            logStartOffset: answer.logStartOffset,
+            nextOffset: end,
+            error: null,
+          },
+        });
+      }
+    }
   }
 
   #takePartition(
@@ -505,6 +539,12 @@ export class Fetcher implements FetchPort {
       },
     });
   }
+}
+
+function isWithoutRecords(response: FetchResponse): boolean {
+  return response.responses.every(({ partitions }) =>
+    partitions.every(({ records }) => records === null || records.length === 0),
+  );
 }
 
 function requestTopics(states: readonly FetchPartition[]) {

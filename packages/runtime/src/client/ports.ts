@@ -130,7 +130,10 @@ export interface FetchedPartition {
   readonly highWatermark: bigint;
   readonly lastStableOffset: bigint;
   readonly logStartOffset: bigint;
-  /** Position after these records: the last batch's last offset + 1, also over empty batches. */
+  /**
+   * Position after these records: the last batch's last offset + 1, also over empty batches; the end,
+   * when a response found nothing between the position and the end.
+   */
   readonly nextOffset: bigint;
   /** OffsetOutOfRange (reset policy decides) or a fatal error for this partition; retriable ones never show. */
   readonly error: Error | null;

@@ -69,6 +69,8 @@ export class FakeLog {
       bytes += batch.length;
       nextOffset = next;
     }
+    // Nothing is left between the position and the end: a reader goes on at the end.
+    if (parts.length === 0 && offset < this.endOffset) nextOffset = this.endOffset;
     return { records: Buffer.concat(parts), nextOffset };
   }
 
