@@ -89,8 +89,9 @@ function throwIfMissing(metadata: Metadata, queries: Iterable<OffsetQuery>): voi
   for (const { topic, partition } of queries) {
     const known = metadata.topic(topic);
     if (known !== undefined && partition < known.partitions.length) continue;
+    // No answer yet, or one with an error that passes, does not say that there is none.
     const error = metadata.topicError(topic);
-    if (error !== errorCodes.NONE && error !== errorCodes.UNKNOWN_TOPIC_OR_PARTITION) continue;
+    if (known === undefined && error !== errorCodes.UNKNOWN_TOPIC_OR_PARTITION) continue;
     throw new MissingTopicError(
       `There is no partition ${topic}-${partition}; create the topic, or check its name and the cluster`,
       { context: { topic, partition } },
