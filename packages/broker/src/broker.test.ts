@@ -8,6 +8,7 @@ import {
   DescribeCluster,
   DescribeConfigs,
   DescribeTopicPartitions,
+  crc32c,
   errorCodes,
   Fetch,
   IncrementalAlterConfigs,
@@ -192,6 +193,12 @@ describe('produce', () => {
         }),
       ),
     ).toMatchObject({ errorCode: errorCodes.INVALID_TXN_STATE });
+    const unknownCodec = batchOf({ values: ['a'] });
+    unknownCodec[22] = 7;
+    unknownCodec.writeUInt32BE(crc32c(unknownCodec, 21, unknownCodec.length), 17);
+    expect(await produce(name, unknownCodec)).toMatchObject({
+      errorCode: errorCodes.UNSUPPORTED_COMPRESSION_TYPE,
+    });
     expect((await fetch(name)).highWatermark).toBe(0n);
   });
 
@@ -684,5 +691,51 @@ describe('the cluster', () => {
     expect(await client.send(InitProducerId, 4, { ...init, transactionalId: '' })).toMatchObject({
       errorCode: errorCodes.INVALID_REQUEST,
     });
+  });
+});
+
+describe('changes of one topic at one time', () => {
+  it('come one after the other, none is lost', async () => {
+    const name = await create({ numPartitions: 1 });
+    const others = await Promise.all([TestClient.connect(broker), TestClient.connect(broker)]);
+    const [one, two] = others;
+    const extend = (by: TestClient, count: number) =>
+      by.send(CreatePartitions, 3, { topics: [{ name, count, assignments: null }] });
+    const set = (by: TestClient, key: string, value: string) =>
+      by.send(IncrementalAlterConfigs, 1, {
+        resources: [
+          {
+            resourceType: 2,
+            resourceName: name,
+            configs: [{ name: key, configOperation: 0, value }],
+          },
+        ],
+      });
+    await Promise.all([extend(one, 40), extend(two, 30), extend(client, 20)]);
+    await Promise.all([
+      set(one, 'segment.ms', '1000'),
+      set(two, 'flush.ms', '2000'),
+      set(client, 'retention.ms', '3000'),
+    ]);
+    const { topics } = await client.send(Metadata, 9, { topics: [{ name }] });
+    expect(topics[0]!.partitions).toHaveLength(40);
+    const { results } = await client.send(DescribeConfigs, 4, {
+      resources: [{ resourceType: 2, resourceName: name, configurationKeys: null }],
+    });
+    const own = results[0]!.configs.filter(({ configSource }) => configSource === 1);
+    expect(own.map((config) => [config.name, config.value])).toEqual([
+      ['flush.ms', '2000'],
+      ['retention.ms', '3000'],
+      ['segment.ms', '1000'],
+    ]);
+    const both = await Promise.all([
+      one.send(DeleteTopics, 4, { topicNames: [name], timeoutMs: 1000 }),
+      two.send(DeleteTopics, 4, { topicNames: [name], timeoutMs: 1000 }),
+    ]);
+    expect(both.map(({ responses }) => responses[0]!.errorCode).sort()).toEqual([
+      errorCodes.NONE,
+      errorCodes.UNKNOWN_TOPIC_OR_PARTITION,
+    ]);
+    for (const other of others) await other.close();
   });
 });

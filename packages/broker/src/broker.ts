@@ -116,6 +116,9 @@ export class Broker {
     });
     await topics.load();
     const producerIds = ProducerIds.load(disk, dataDir);
+    for (const log of logDir.logs()) {
+      for (const { producerId } of log.producers()) producerIds.markUsed(producerId);
+    }
 
     const purgatory = new FetchPurgatory(clock);
     topics.onPartition((partition) => {

@@ -89,14 +89,14 @@ export const brokerConfigDefinitions = {
   'log.flush.offset.checkpoint.interval.ms': {
     kind: 'int',
     default: 60_000,
-    min: 0,
+    min: 1,
     max: INT_MAX,
     doc: 'How often recovery points are written.',
   },
   'log.flush.start.offset.checkpoint.interval.ms': {
     kind: 'int',
     default: 60_000,
-    min: 0,
+    min: 1,
     max: INT_MAX,
     doc: 'How often log start offsets are written; delete-records writes its own at once.',
   },
@@ -196,6 +196,20 @@ export const brokerConfigDefinitions = {
     min: 1,
     max: 10_000,
     doc: 'Partitions of __transaction_state.',
+  },
+  'transaction.state.log.replication.factor': {
+    kind: 'int',
+    default: 1,
+    min: 1,
+    max: 1,
+    doc: 'There is one broker, so there is one replica.',
+  },
+  'transaction.state.log.min.isr': {
+    kind: 'int',
+    default: 1,
+    min: 1,
+    max: 1,
+    doc: 'There is one broker, so there is one replica.',
   },
   'transaction.max.timeout.ms': {
     kind: 'int',

@@ -189,6 +189,15 @@ describe('a data directory', () => {
     }
   });
 
+  it('never gives out a producer id that is in a log, even without the file of ids', async () => {
+    const first = await start(join(root, 'data'));
+    const { producerId } = await fill(first.client);
+    const copy = await afterKill(first.broker.dataDir);
+    await rm(join(copy, 'producer-ids-checkpoint'));
+    const second = await start(copy);
+    expect(await newProducerId(second.client)).toBeGreaterThan(producerId);
+  });
+
   it('of an older broker, without topics.json, is taken in', async () => {
     const dataDir = join(root, 'data');
     const first = await start(dataDir);

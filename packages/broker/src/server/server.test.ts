@@ -192,6 +192,25 @@ describe('a connection', () => {
   });
 });
 
+describe('a flood behind a parked fetch', () => {
+  it('of empty frames is left in the socket, not in memory', async () => {
+    const broker = await start();
+    const client = await connect(broker);
+    await client.send(Metadata, 4, { topics: [{ name: 'quiet' }], allowAutoTopicCreation: true });
+    client.post(Fetch, 11, {
+      maxWaitMs: 60_000,
+      minBytes: 1,
+      topics: [{ topic: 'quiet', partitions: [{ partition: 0, partitionMaxBytes: 1000 }] }],
+    });
+    const before = process.memoryUsage().heapUsed;
+    for (let i = 0; i < 20; i++) client.write(Buffer.alloc(4 * 1024 * 1024));
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    expect(client.socket.writableLength).toBeGreaterThan(40 * 1024 * 1024);
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan(120 * 1024 * 1024);
+    await expectServed(broker);
+  });
+});
+
 describe('stopping', () => {
   it('answers a parked fetch and ends in bounded time', async () => {
     const broker = await start();
