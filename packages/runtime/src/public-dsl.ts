@@ -1,8 +1,5 @@
 // The parts of the public API that describe a topology; `index.ts` exports them with the rest.
 export type { Duration } from './dsl/duration.ts';
-export { KGroupedStream } from './dsl/kgrouped-stream.ts';
-export { KStream } from './dsl/kstream.ts';
-export { KTable } from './dsl/ktable.ts';
 export type {
   ConsumedOptions,
   GroupedOptions,
@@ -20,7 +17,7 @@ export {
   type StreamsBuilderOptions,
   type TableOptions,
 } from './dsl/streams-builder.ts';
-export { TimeWindowedKStream } from './dsl/time-windowed-kstream.ts';
+export type { KGroupedStream, KStream, KTable, TimeWindowedKStream } from './dsl/streams.ts';
 export { timeWindows, TimeWindows, type TimeWindowsOptions } from './dsl/time-windows.ts';
 
 export type { Aggregator, Initializer, Reducer } from './operators/aggregate.ts';

@@ -3,7 +3,7 @@ import type { TableSource } from '../operators/table.ts';
 import type { Serde } from '../serdes/serde.ts';
 import type { StoreBuilder } from '../state/store.ts';
 import { OperatorNode, type RepartitionNode } from '../topology/graph-nodes.ts';
-import type { KTable } from './ktable.ts';
+import type { KTable } from './streams.ts';
 import { newRepartition, type StreamState } from './stream-context.ts';
 
 export interface AggregationParts<K, A> {

@@ -30,7 +30,10 @@ export interface ProducedOptions<K, V> extends NamedOptions, SerdeOptions<K, V> 
 export type GroupedOptions<K, V> = NamedOptions & SerdeOptions<K, V>;
 
 /** Kafka Streams' `Joined`, for stream-table joins: `key` and `value` are the stream's serdes. */
-export type JoinedOptions<K, V> = NamedOptions & SerdeOptions<K, V>;
+export interface JoinedOptions<K, V, VR> extends NamedOptions, SerdeOptions<K, V> {
+  /** Serde of the values that the joiner makes. */
+  readonly result?: Serde<VR> | undefined;
+}
 
 /** Serde of the values that the operator makes; without it the next operator must name one. */
 export interface ResultValueOptions<V> extends NamedOptions {

@@ -1,12 +1,11 @@
+import { TopologyError } from '../errors.ts';
 import type { TableSource } from '../operators/table.ts';
 import type { Serde } from '../serdes/serde.ts';
 import type { Graph, GraphNode } from '../topology/graph.ts';
 import { RepartitionNode } from '../topology/graph-nodes.ts';
 import type { InternalTopology } from '../topology/internal-topology.ts';
 import { repartitionNames, type Naming } from '../topology/naming.ts';
-import type { KGroupedStream } from './kgrouped-stream.ts';
-import type { KStream } from './kstream.ts';
-import type { KTable } from './ktable.ts';
+import type { KGroupedStream, KStream, KTable } from './streams.ts';
 
 /** What all streams and tables of one builder share. */
 export interface BuilderContext {
@@ -47,6 +46,33 @@ export interface TableState<K, V> {
   readonly table: TableSource<K, V>;
   /** Of the store that the user named; null if there is none to be asked for. */
   readonly queryableStoreName: string | null;
+}
+
+// What the DSL's objects know of themselves is nobody else's business, so it is no property of theirs.
+const streamStates = new WeakMap<object, unknown>();
+const tableStates = new WeakMap<object, unknown>();
+
+export function rememberStream<K, V>(stream: KStream<K, V>, state: StreamState<K, V>): void {
+  streamStates.set(stream, state);
+}
+
+export function rememberTable<K, V>(table: KTable<K, V>, state: TableState<K, V>): void {
+  tableStates.set(table, state);
+}
+
+export function stateOfStream<K, V>(stream: KStream<K, V>): StreamState<K, V> {
+  return known(streamStates.get(stream), 'stream') as StreamState<K, V>;
+}
+
+export function stateOfTable<K, V>(table: KTable<K, V>): TableState<K, V> {
+  return known(tableStates.get(table), 'table') as TableState<K, V>;
+}
+
+function known(state: unknown, what: string): unknown {
+  if (state !== undefined) return state;
+  throw new TopologyError(
+    `A join or merge was given something that is no ${what} of a StreamsBuilder.`,
+  );
 }
 
 /** The new graph node below those of `parents`, and what comes out of it. */

@@ -8,9 +8,10 @@ import { StreamSourceNode, TableSourceNode, type SourceOptions } from '../topolo
 import { Naming, prefixes } from '../topology/naming.ts';
 import type { TopologyOptimization } from '../topology/optimize.ts';
 import { Topology, internalTopology } from '../topology/topology.ts';
-import { KGroupedStream } from './kgrouped-stream.ts';
-import { KStream } from './kstream.ts';
-import { KTable } from './ktable.ts';
+import { KGroupedStreamImpl } from './kgrouped-stream-impl.ts';
+import { KStreamImpl } from './kstream-impl.ts';
+import { KTableImpl } from './ktable-impl.ts';
+import type { KStream, KTable } from './streams.ts';
 import type { ConsumedOptions, MaterializedOptions } from './options.ts';
 import type { BuilderContext, DslFactory } from './stream-context.ts';
 
@@ -27,9 +28,9 @@ export type TableOptions<K, V> = ConsumedOptions<K, V> &
   Pick<MaterializedOptions<K, V>, 'store' | 'logging'>;
 
 const make: DslFactory = {
-  stream: (state) => new KStream(state),
-  table: (state) => new KTable(state),
-  groupedStream: (state, name) => new KGroupedStream(state, name),
+  stream: (state) => new KStreamImpl(state),
+  table: (state) => new KTableImpl(state),
+  groupedStream: (state, name) => new KGroupedStreamImpl(state, name),
 };
 
 /** Where a topology begins: streams and tables of topics, and at the end `build()`. */

@@ -1,8 +1,7 @@
 import { describe, expectTypeOf, it } from 'vitest';
 import { serdes } from '../serdes/serdes.ts';
 import type { Windowed } from '../serdes/windowed-key.ts';
-import type { KStream } from './kstream.ts';
-import type { KTable } from './ktable.ts';
+import type { KStream, KTable } from './streams.ts';
 import { StreamsBuilder } from './streams-builder.ts';
 import { timeWindows } from './time-windows.ts';
 

@@ -18,7 +18,7 @@ import type { Awaitable } from './outcome.ts';
 import { StreamTableJoinOperator } from './stream-table-join.ts';
 import { keyValueView } from './store-view.ts';
 import { SourceTable, TableSourceOperator } from './table-source.ts';
-import { TaskDouble, type CaptureNode } from './task-double.ts';
+import { TaskDouble, type CaptureNode } from './testing-support/task-double.ts';
 import { WindowAggregateOperator, WindowAggregateTable } from './window-aggregate.ts';
 
 /** The key, which may be null whatever its type says. */

@@ -10,7 +10,7 @@ import type { Awaitable } from './outcome.ts';
 import { PeekOperator } from './peek.ts';
 import type { ProcessorNode } from './processor-node.ts';
 import { SelectKeyOperator } from './select-key.ts';
-import { CaptureNode, TaskDouble } from './task-double.ts';
+import { CaptureNode, TaskDouble } from './testing-support/task-double.ts';
 import { ToStreamOperator } from './to-stream.ts';
 
 const headers = new RecordHeaders().add('h', 'x');

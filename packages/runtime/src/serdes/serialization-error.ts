@@ -17,8 +17,8 @@ export function describeValue(value: unknown): string {
     return `an object (${name === undefined || name === '' ? 'no class' : name})`;
   }
   if (typeof value === 'function' || typeof value === 'undefined') return typeof value;
-  const shown =
-    typeof value === 'symbol' ? value.toString() : String(value as number | bigint | boolean);
+  // What is left is a primitive.
+  const shown = (value as { toString(): string }).toString();
   const cut =
     shown.length > SHOWN_VALUE_MAX_CHARS ? `${shown.slice(0, SHOWN_VALUE_MAX_CHARS)}…` : shown;
   return `${typeof value} ${JSON.stringify(cut)}`;

@@ -1,7 +1,7 @@
 import { BatchBuilder, RecordBatch, RecordCursor } from '@millrace/protocol';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { TaskDouble } from '../../operators/task-double.ts';
+import { TaskDouble } from '../../operators/testing-support/task-double.ts';
 import type { RecordSerde } from '../../serdes/serde.ts';
 import { serdes } from '../../serdes/serdes.ts';
 import type { KeyValueEntry } from '../key-value-store.ts';

@@ -1,7 +1,7 @@
 import { BatchBuilder, RecordBatch, RecordCursor } from '@millrace/protocol';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { TaskDouble } from '../../operators/task-double.ts';
+import { TaskDouble } from '../../operators/testing-support/task-double.ts';
 import { serdes } from '../../serdes/serdes.ts';
 import type { WindowEntry } from '../window-store.ts';
 import { InMemoryWindowStore } from './in-memory-window-store.ts';

@@ -2,28 +2,24 @@ import type { KeyValueMapper } from '../operators/map.ts';
 import { ToStreamOperator } from '../operators/to-stream.ts';
 import { OperatorNode } from '../topology/graph-nodes.ts';
 import { prefixes } from '../topology/naming.ts';
-import type { KStream } from './kstream.ts';
 import type { NamedOptions, ResultKeyOptions } from './options.ts';
-import type { TableState } from './stream-context.ts';
+import { rememberTable, type TableState } from './stream-context.ts';
+import type { KStream, KTable } from './streams.ts';
 
-/** A table: the latest value per key, and the changes that lead there. */
-export class KTable<K, V> {
-  /** @internal */
-  readonly state: TableState<K, V>;
+/** See `KTable`. */
+export class KTableImpl<K, V> implements KTable<K, V> {
+  readonly #state: TableState<K, V>;
 
-  /** @internal */
   constructor(state: TableState<K, V>) {
-    this.state = state;
+    this.#state = state;
+    rememberTable(this, state);
   }
 
-  /** Name of the store that the user asked for; null if the table has none of its own. */
   get queryableStoreName(): string | null {
-    return this.state.queryableStoreName;
+    return this.#state.queryableStoreName;
   }
 
-  /** The table's changes as a stream: new values, null where a row was deleted. */
   toStream(options?: NamedOptions): KStream<K, V>;
-  /** The same under new keys, as if `selectKey` followed. */
   toStream<KR>(mapper: KeyValueMapper<K, V, KR>, options?: ResultKeyOptions<KR>): KStream<KR, V>;
   toStream<KR>(
     first?: NamedOptions | KeyValueMapper<K, V, KR>,
@@ -39,7 +35,7 @@ export class KTable<K, V> {
   }
 
   #toStream(options: NamedOptions): KStream<K, V> {
-    const { builder, graphNode, keySerde, valueSerde, sources } = this.state;
+    const { builder, graphNode, keySerde, valueSerde, sources } = this.#state;
     const name = builder.naming.nodeName(options.name, prefixes.toStream);
     const node = new OperatorNode(name, (nodeName) => new ToStreamOperator(nodeName));
     builder.graph.add(node, graphNode);

@@ -17,30 +17,27 @@ import { windowStore } from '../state/store-builders.ts';
 import { prefixes } from '../topology/naming.ts';
 import { durationMs } from './duration.ts';
 import { GroupedAggregation } from './grouped-aggregation.ts';
-import type { KTable } from './ktable.ts';
 import type { WindowMaterializedOptions } from './options.ts';
 import type { StreamState } from './stream-context.ts';
+import type { KTable, TimeWindowedKStream } from './streams.ts';
 import type { TimeWindows } from './time-windows.ts';
 
-/** A grouped stream in time windows, about to be aggregated. */
-export class TimeWindowedKStream<K, V> {
+/** See `TimeWindowedKStream`. */
+export class TimeWindowedKStreamImpl<K, V> implements TimeWindowedKStream<K, V> {
   readonly #state: StreamState<K, V>;
   readonly #windows: TimeWindows;
   readonly #aggregation: GroupedAggregation<K, V>;
 
-  /** @internal */
   constructor(state: StreamState<K, V>, windows: TimeWindows, repartitionName: string | undefined) {
     this.#state = state;
     this.#windows = windows;
     this.#aggregation = new GroupedAggregation(state, repartitionName);
   }
 
-  /** Number of records per key and window, records with a null value included. */
   count(options: WindowMaterializedOptions<K, number> = {}): KTable<Windowed<K>, number> {
     return this.#aggregate<number>(prefixes.aggregate, zero, plusOne, longSerde, options);
   }
 
-  /** Combines the values of a key in a window: the first one as it is, then `reducer(aggregate, value)`. */
   reduce(
     reducer: Reducer<V>,
     options: WindowMaterializedOptions<K, V> = {},
@@ -54,10 +51,6 @@ export class TimeWindowedKStream<K, V> {
     ) as KTable<Windowed<K>, V>;
   }
 
-  /**
-   * Combines the values of a key in a window: `aggregator(key, value, aggregate)`, beginning with
-   * `initializer()`. Unlike without windows, the aggregator is given null values, too.
-   */
   aggregate<A>(
     initializer: Initializer<A>,
     aggregator: Aggregator<K, V, A>,

@@ -14,34 +14,30 @@ import type { Serde } from '../serdes/serde.ts';
 import { keyValueStore } from '../state/store-builders.ts';
 import { prefixes } from '../topology/naming.ts';
 import { GroupedAggregation } from './grouped-aggregation.ts';
-import type { KTable } from './ktable.ts';
 import type { MaterializedOptions } from './options.ts';
 import type { StreamState } from './stream-context.ts';
+import type { KGroupedStream, KTable, TimeWindowedKStream } from './streams.ts';
 import type { TimeWindows } from './time-windows.ts';
-import { TimeWindowedKStream } from './time-windowed-kstream.ts';
+import { TimeWindowedKStreamImpl } from './time-windowed-kstream-impl.ts';
 
-/** A stream grouped by key, about to be aggregated. */
-export class KGroupedStream<K, V> {
-  /** @internal */
-  readonly state: StreamState<K, V>;
+/** See `KGroupedStream`. */
+export class KGroupedStreamImpl<K, V> implements KGroupedStream<K, V> {
+  readonly #state: StreamState<K, V>;
   readonly #repartitionName: string | undefined;
   readonly #aggregation: GroupedAggregation<K, V>;
 
-  /** @internal */
   constructor(state: StreamState<K, V>, repartitionName: string | undefined) {
-    this.state = state;
+    this.#state = state;
     this.#repartitionName = repartitionName;
     this.#aggregation = new GroupedAggregation(state, repartitionName);
   }
 
-  /** Number of records per key. Records with a null key or value are not counted. */
   count(options: MaterializedOptions<K, number> = {}): KTable<K, number> {
     return this.#aggregate<number>(prefixes.aggregate, zero, plusOne, longSerde, options);
   }
 
-  /** Combines the values of a key: the first one as it is, then `reducer(aggregate, value)`. */
   reduce(reducer: Reducer<V>, options: MaterializedOptions<K, V> = {}): KTable<K, V> {
-    const { valueSerde } = this.state;
+    const { valueSerde } = this.#state;
     return this.#aggregate<V | null>(
       prefixes.reduce,
       nothing,
@@ -51,10 +47,6 @@ export class KGroupedStream<K, V> {
     ) as KTable<K, V>;
   }
 
-  /**
-   * Combines the values of a key: `aggregator(key, value, aggregate)`, beginning with `initializer()`.
-   * An aggregate of null deletes the key's row.
-   */
   aggregate<A>(
     initializer: Initializer<A>,
     aggregator: Aggregator<K, V, A>,
@@ -63,9 +55,8 @@ export class KGroupedStream<K, V> {
     return this.#aggregate(prefixes.aggregate, initializer, aggregator, null, options);
   }
 
-  /** Aggregates per key and window. */
   windowedBy(windows: TimeWindows): TimeWindowedKStream<K, V> {
-    return new TimeWindowedKStream(this.state, windows, this.#repartitionName);
+    return new TimeWindowedKStreamImpl(this.#state, windows, this.#repartitionName);
   }
 
   #aggregate<A>(
@@ -75,10 +66,10 @@ export class KGroupedStream<K, V> {
     inheritedSerde: Serde<unknown> | null,
     options: MaterializedOptions<K, A>,
   ): KTable<K, A> {
-    const { naming } = this.state.builder;
+    const { naming } = this.#state.builder;
     const storeName = naming.storeName(options.store, prefix);
     const name = naming.nodeName(options.name, prefix);
-    const keySerde = options.key ?? this.state.keySerde;
+    const keySerde = options.key ?? this.#state.keySerde;
     const valueSerde = options.value ?? (inheritedSerde as Serde<A> | null);
     const table = new AggregateTable<K, A>(storeName);
     return this.#aggregation.build<K, A>({
