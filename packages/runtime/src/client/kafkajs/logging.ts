@@ -10,10 +10,9 @@ export function kafkaJsLogCreator(logger: Logger): logCreator {
   const child = logger.child({ library: 'kafkajs' });
   return () =>
     ({ namespace, level, log }) => {
-      const { message, ...fields } = log;
+      const { message, ...rest } = log;
       // pino has a time and a name of its own.
-      delete fields['timestamp'];
-      delete fields['logger'];
+      const fields: Record<string, unknown> = { ...rest, timestamp: undefined, logger: undefined };
       const text = namespace === '' ? message : `[${namespace}] ${message}`;
       if (level === logLevel.DEBUG) child.trace(fields, text);
       else child.debug(fields, text);

@@ -43,7 +43,7 @@ export class FakeTransport implements Transport {
   }
 
   /** How often an API was asked. */
-  count(api: Api<never, unknown>): number {
+  count(api: { readonly name: string }): number {
     return this.sent.filter(({ apiName }) => apiName === api.name).length;
   }
 
