@@ -28,6 +28,6 @@ export function expectedDelays(flights: readonly Departure[]): StateDay[] {
 
 export async function allFlights(source: FlightSource): Promise<Flight[]> {
   const flights: Flight[] = [];
-  for await (const chunk of source.chunks()) flights.push(...chunk);
+  for await (const chunk of source.chunks()) for (const flight of chunk) flights.push(flight);
   return flights;
 }
