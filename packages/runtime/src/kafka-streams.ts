@@ -15,10 +15,10 @@ import type { Metric } from './metrics/registry.ts';
 import { MetricsRegistry } from './metrics/registry.ts';
 import type { Clock } from './platform/clock.ts';
 import { systemClock } from './platform/clock.ts';
+import { BoundedSteps } from './platform/bounded-steps.ts';
 import { yieldToEventLoop } from './platform/event-loop.ts';
 import type { Random } from './platform/random.ts';
 import { systemRandom } from './platform/random.ts';
-import { within } from './platform/within.ts';
 import type { RestoreProgress } from './restore/progress.ts';
 import { StateMachine } from './state-machine.ts';
 import type { StateChange, StreamsEvent, StreamsState } from './states.ts';
@@ -164,14 +164,13 @@ export class KafkaStreams {
 
   async #close(event: 'shutdown' | 'fail', timeoutMs: number): Promise<boolean> {
     this.#states.tryFire(event);
-    const deadlineMs = this.#clock.monotonicMs() + timeoutMs;
-    const left = (): number => Math.max(deadlineMs - this.#clock.monotonicMs(), 0);
-    const reports = await Promise.all(this.#threads.map((thread) => thread.stop(left())));
-    const leftUndone = reports.flatMap((report) => report.leftUndone);
+    const steps = new BoundedSteps(this.#clock, timeoutMs, (step, error) => {
+      this.#logger.debug({ err: error, step }, 'a step of the stop failed');
+    });
+    const reports = await Promise.all(this.#threads.map((thread) => thread.stop(steps.leftMs)));
     const client = this.#client;
-    if (client !== null && !(await settles(this.#clock, left(), client.close(left())))) {
-      leftUndone.push('close the client');
-    }
+    if (client !== null) await steps.run('close the client', (leftMs) => client.close(leftMs));
+    const leftUndone = [...reports.flatMap((report) => report.leftUndone), ...steps.leftUndone];
     if (leftUndone.length > 0) {
       this.#logger.warn({ leftUndone, timeoutMs }, 'the stop could not finish everything in time');
     }
@@ -312,12 +311,4 @@ export class KafkaStreams {
       },
     });
   }
-}
-
-async function settles(clock: Clock, ms: number, promise: Promise<unknown>): Promise<boolean> {
-  return within(
-    clock,
-    ms,
-    promise.catch(() => undefined),
-  );
 }

@@ -24,7 +24,13 @@ function setUp(intervalMs = INTERVAL_MS) {
       return answer(offsets);
     },
   } as unknown as AdminPort;
-  const purger = new Purger({ admin, clock, logger: silentLogger(), intervalMs });
+  const purger = new Purger({
+    admin,
+    clock,
+    logger: silentLogger(),
+    intervalMs,
+    onSettled: () => undefined,
+  });
   const commit = (offset: bigint, partition = 0): boolean => {
     purger.committed([{ topic: 'r', partition, offset }]);
     return purger.maybePurge();

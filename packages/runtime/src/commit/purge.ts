@@ -12,6 +12,8 @@ export interface PurgerOptions {
   readonly logger: Logger;
   /** `delete.interval.ms`: least distance of two purges. */
   readonly intervalMs: number;
+  /** The request under way has been answered: another purge may be due. */
+  readonly onSettled: () => void;
 }
 
 /**
@@ -53,9 +55,10 @@ export class Purger {
     return this.#failureCount;
   }
 
-  /** When the next purge may run, on the monotonic clock; Infinity while there is nothing to delete. */
+  /** When the next purge may run, on the monotonic clock; Infinity while nothing is to delete or one is under way. */
   get nextDueMs(): number {
-    return this.#pending.size === 0 ? Infinity : this.#lastPurgeMs + this.#options.intervalMs;
+    if (this.#pending.size === 0 || this.#inFlight !== null) return Infinity;
+    return this.#lastPurgeMs + this.#options.intervalMs;
   }
 
   /** Notes what a commit has made deletable. Called after each successful commit, before `maybePurge`. */
@@ -72,13 +75,14 @@ export class Purger {
   /** Sends one DeleteRecords if it is due and none is under way. Never waits, never throws. */
   maybePurge(): boolean {
     const now = this.#options.clock.monotonicMs();
-    if (this.#inFlight !== null || now < this.nextDueMs) return false;
+    if (now < this.nextDueMs) return false;
     const offsets = [...this.#pending.values()];
     this.#pending.clear();
     this.#lastPurgeMs = now;
     this.#requestCount++;
     this.#inFlight = this.#purge(offsets, this.#generation).finally(() => {
       this.#inFlight = null;
+      this.#options.onSettled();
     });
     return true;
   }
@@ -88,11 +92,6 @@ export class Purger {
     this.#generation++;
     this.#pending.clear();
     this.#purged.clear();
-  }
-
-  /** Resolves when no request is under way; a stop waits for it only as far as its own bound allows. */
-  async settled(): Promise<void> {
-    if (this.#inFlight !== null) await this.#inFlight;
   }
 
   async #purge(offsets: readonly CommittedOffset[], generation: number): Promise<void> {

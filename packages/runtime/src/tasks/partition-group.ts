@@ -44,11 +44,12 @@ export class PartitionGroup {
     return this.#choose(nowMs);
   }
 
-  /** When a wait for an idle partition ends, by the wall clock of `select`; Infinity if none is on. */
-  nextDeadlineMs(): number {
+  /** When the next wait for an idle partition ends, by the wall clock of `select`; Infinity if none is on. */
+  nextDeadlineMs(nowMs: number): number {
     let next = Infinity;
-    for (const deadline of this.#idleDeadlines)
-      if (deadline >= 0 && deadline < next) next = deadline;
+    for (const deadline of this.#idleDeadlines) {
+      if (deadline > nowMs && deadline < next) next = deadline;
+    }
     return next;
   }
 

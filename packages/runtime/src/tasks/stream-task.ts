@@ -224,8 +224,8 @@ export class StreamTask implements CommittableTask {
   }
 
   /** Wall-clock time at which a wait for an idle partition ends; Infinity if there is none. */
-  nextDeadlineMs(): number {
-    return this.#group.nextDeadlineMs();
+  nextDeadlineMs(nowMs: number): number {
+    return this.#group.nextDeadlineMs(nowMs);
   }
 
   // ------------------------------------------------------------------------------------- commit
@@ -285,15 +285,29 @@ export class StreamTask implements CommittableTask {
     this.#states.fire('suspend');
   }
 
-  /** Closes nodes and stores; must not throw. */
+  /** Closes nodes and stores. Never throws: a node that cannot close must not keep the others open. */
   close(): void {
     if (this.state === 'CLOSED') return;
     if (this.state !== 'SUSPENDED') this.suspend();
     if (this.#isInitialized) {
-      for (const node of this.#options.topology.nodes) node.close();
+      for (const node of this.#options.topology.nodes) {
+        this.#attempt(() => {
+          node.close();
+        });
+      }
     }
-    this.stores.close();
+    this.#attempt(() => {
+      this.stores.close();
+    });
     this.#states.fire('close');
+  }
+
+  #attempt(close: () => void): void {
+    try {
+      close();
+    } catch (error) {
+      this.#options.logger.warn({ err: error }, 'a part of the task could not be closed');
+    }
   }
 
   // ------------------------------------------------------------------------------------ private

@@ -334,7 +334,113 @@ describe('purge of repartition topics', () => {
   });
 });
 
+describe('a task that cannot be opened', () => {
+  it('is tried again when the offsets cannot be asked for yet', async () => {
+    const made = cluster();
+    write(made, 3);
+    made.group('app').committedFailures.push(new TimeoutError('no coordinator yet'));
+    const harness = await start({ topology: copy(), cluster: made });
+    expect(harness.streams.state).toBe('REBALANCING');
+    await harness.clock.advance(30_000);
+    expect(harness.streams.state).toBe('RUNNING');
+    expect(made.log('out').records()).toHaveLength(3);
+    await harness.streams.close();
+    expect(harness.clock.timerCount).toBe(0);
+  });
+
+  it('is begun anew by a rebalance that comes before its next try', async () => {
+    const made = cluster();
+    write(made, 3);
+    made.group('app').committedFailures.push(new TimeoutError('no coordinator yet'));
+    const harness = await start({ topology: copy(), cluster: made });
+    made.group('app').rebalance();
+    await harness.clock.advance(30_000);
+    expect(harness.streams.state).toBe('RUNNING');
+    expect(made.log('out').records()).toHaveLength(3);
+    await harness.streams.close();
+  });
+
+  it('ends the client after task.timeout.ms', async () => {
+    const made = cluster();
+    for (let i = 0; i < 100; i++) {
+      made.group('app').committedFailures.push(new TimeoutError('never'));
+    }
+    const harness = await start({
+      topology: copy(),
+      cluster: made,
+      config: { 'task.timeout.ms': 1_000 },
+    });
+    await harness.clock.advance(3_000);
+    expect(harness.streams.state).toBe('ERROR');
+  });
+
+  it('ends the client when a user function fails in init', async () => {
+    const topology = new Topology()
+      .addSource('source', 'in', strings)
+      .addProcessor(
+        'node',
+        (name) =>
+          new (class extends TestNode {
+            override init(): void {
+              throw new Error('no database');
+            }
+          })(name, () => undefined),
+        'source',
+      )
+      .addSink('sink', 'out', strings, 'node');
+    const harness = await start({ topology });
+    await harness.clock.advance(0);
+    expect(harness.streams.state).toBe('ERROR');
+    expect(harness.streams.failure?.message).toContain('no database');
+  });
+});
+
 describe('the loop of a stream thread', () => {
+  it('never starves the event loop, even with a commit interval of 0 and a purge that hangs', async () => {
+    const harness = await start({
+      topology: rekeyed(),
+      config: { 'commit.interval.ms': 0, 'delete.interval.ms': 0 },
+    });
+    harness.cluster.onDeleteRecords = () => new Promise(() => undefined);
+    write(harness.cluster, 5);
+    await harness.clock.advance(1_000);
+    write(harness.cluster, 5);
+    await harness.clock.advance(1_000);
+    expect(harness.cluster.group('app').offsets.get('in-0')?.offset).toBe(10n);
+    expect(harness.cluster.deleteRequests).toHaveLength(1);
+    expect(await harness.streams.close()).toBe(true);
+  });
+
+  it('sleeps while one partition is waited for and another has more to fetch', async () => {
+    const made = cluster();
+    made.createTopic('other');
+    let turns = 0;
+    const builder = new StreamsBuilder();
+    builder.stream(['in', 'other'], strings).to('out', strings);
+    const harness = await start({
+      topology: builder.build(),
+      cluster: made,
+      config: { 'max.task.idle.ms': 500 },
+      options: {
+        yieldToEventLoop: () => {
+          turns++;
+          return new Promise((resolve) => {
+            setImmediate(resolve);
+          });
+        },
+      },
+    });
+    write(made, 3);
+    await harness.clock.advance(499);
+    expect(made.log('out').records()).toHaveLength(0);
+    const before = turns;
+    await harness.clock.advance(1);
+    await harness.clock.advance(30_000);
+    expect(made.log('out').records()).toHaveLength(3);
+    expect(turns - before).toBeLessThan(10);
+    await harness.streams.close();
+  });
+
   it('processes nothing while the producer is full, and goes on when it has drained', async () => {
     const harness = await start({ topology: copy() });
     const producer = harness.client.producers[0] as FakeProducer;

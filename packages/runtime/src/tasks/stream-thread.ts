@@ -13,35 +13,25 @@ import type {
 } from '../client/ports.ts';
 import { Committer } from '../commit/committer.ts';
 import { Purger } from '../commit/purge.ts';
-import type { ErrorHandlerContext, HandlerAnswer } from '../error-handlers.ts';
-import type { ProductionError } from '../errors.ts';
-import { InvariantError } from '../errors.ts';
-import {
-  PROCESS_SLICE_MAX_MS,
-  RESTORE_SLICE_MAX_MS,
-  RETRY_BACKOFF_MS,
-  TASK_SLICE_MAX_RECORDS,
-} from '../limits.ts';
-import type { MeasuredThread } from '../metrics/thread-metrics.ts';
+import { PROCESS_SLICE_MAX_MS, RESTORE_SLICE_MAX_MS, TASK_SLICE_MAX_RECORDS } from '../limits.ts';
 import { registerThreadMetrics } from '../metrics/thread-metrics.ts';
+import { BoundedSteps } from '../platform/bounded-steps.ts';
 import { Mutex } from '../platform/mutex.ts';
-import { within } from '../platform/within.ts';
 import { Restorer } from '../restore/restorer.ts';
 import { StateMachine } from '../state-machine.ts';
-import type { OffsetReset } from '../topology/built-topology.ts';
+import { CommitSchedule } from './commit-schedule.ts';
+import { decideOnDelivery } from './delivery-failure.ts';
 import { actionFor } from './failure-actions.ts';
-import { FlowControl } from './flow-control.ts';
-import { findInputPositions, resetOffsets } from './input-positions.ts';
 import { LoopSleeper } from './sleeper.ts';
-import { StreamTask } from './stream-task.ts';
-import type { TaskId } from './task-context.ts';
+import type { StreamTask } from './stream-task.ts';
+import { TaskFailures } from './task-failures.ts';
 import type { TaskName } from './task-id.ts';
-import { taskName } from './task-id.ts';
-import { TaskManager } from './task-manager.ts';
+import type { TaskManager } from './task-manager.ts';
 import type { StopReport, StreamThreadOptions } from './thread-options.ts';
 import { openFetcher, openGroup, openProducer, openRestoreFetcher } from './thread-ports.ts';
 import type { ThreadEvent, ThreadState } from './thread-states.ts';
 import { threadTransitions } from './thread-states.ts';
+import { createTaskManager } from './thread-tasks.ts';
 
 /**
  * One member of the group with a loop of its own. A pass of the loop is synchronous and bounded:
@@ -64,7 +54,8 @@ export class StreamThread {
   readonly #restoreFetcher: FetchPort;
   readonly #producer: ProducerPort;
   readonly #purger: Purger;
-  readonly #committer: Committer;
+  readonly #commits: CommitSchedule;
+  readonly #failures: TaskFailures;
   readonly #restorer: Restorer;
   readonly #tasks: TaskManager;
   readonly #removeMetrics: () => void;
@@ -73,10 +64,6 @@ export class StreamThread {
   #generation = -1;
   #loop: Promise<void> = Promise.resolve();
   #failure: Error | null = null;
-  /** When what is retried failed first, and when it is tried again; monotonic. */
-  #commitFailingSinceMs: number | null = null;
-  #commitRetryAtMs = 0;
-  readonly #taskFailingSinceMs = new Map<TaskName, number>();
   #startedAtMs = -1;
 
   constructor(options: StreamThreadOptions) {
@@ -101,16 +88,27 @@ export class StreamThread {
       clock,
       logger: this.#logger,
       intervalMs: config.get('delete.interval.ms'),
+      onSettled: wake,
     });
-    this.#committer = new Committer({
+    const committer = new Committer({
       group: this.#group,
       producer: this.#producer,
       purger: this.#purger,
       clock,
       logger: this.#logger,
       intervalMs: config.get('commit.interval.ms'),
-      onDeliveryFailure: (error) => this.#decideOnDelivery(error),
+      onDeliveryFailure: (error) =>
+        decideOnDelivery(config.get('production.exception.handler'), this.#logger, error),
     });
+    const taskTimeoutMs = config.get('task.timeout.ms');
+    this.#commits = new CommitSchedule({
+      committer,
+      purger: this.#purger,
+      clock,
+      logger: this.#logger,
+      taskTimeoutMs,
+    });
+    this.#failures = new TaskFailures(clock, taskTimeoutMs);
     this.#restorer = new Restorer({
       fetcher: this.#restoreFetcher,
       clock,
@@ -124,8 +122,32 @@ export class StreamThread {
       },
       onWork: wake,
     });
-    this.#tasks = this.#createTaskManager(wake);
-    this.#removeMetrics = registerThreadMetrics(options.metrics, this.#measured());
+    this.#tasks = createTaskManager(options, {
+      group: this.#group,
+      fetcher: this.#fetcher,
+      producer: this.#producer,
+      restorer: this.#restorer,
+      logger: this.#logger,
+      onFailure: (error, task) => {
+        if (task === null) this.#fail(error);
+        else this.#onTaskFailure(error, task);
+      },
+      onRunning: () => {
+        this.#onTaskRunning();
+        wake();
+      },
+      wake,
+    });
+    this.#removeMetrics = registerThreadMetrics(options.metrics, {
+      clientId: options.clientId,
+      name,
+      state: () => this.state,
+      startedAtMs: () => this.#startedAtMs,
+      tasks: this.#tasks,
+      committer,
+      purger: this.#purger,
+      restorer: this.#restorer,
+    });
   }
 
   get state(): ThreadState {
@@ -159,40 +181,35 @@ export class StreamThread {
    * whatever is not done by the deadline is left undone and reported. Never rejects.
    */
   async stop(timeoutMs: number): Promise<StopReport> {
-    const { clock } = this.#options;
-    const deadlineMs = clock.monotonicMs() + timeoutMs;
-    const left = (): number => Math.max(deadlineMs - clock.monotonicMs(), 0);
-    const leftUndone: string[] = [];
-    const step = async (what: string, action: () => Promise<unknown>): Promise<void> => {
-      try {
-        if (!(await within(clock, left(), action()))) leftUndone.push(what);
-      } catch (error) {
-        this.#logger.debug({ err: error, step: what }, 'a step of the stop failed');
-        leftUndone.push(what);
-      }
-    };
-    if (this.state === 'DEAD') return { leftUndone };
+    const steps = new BoundedSteps(this.#options.clock, timeoutMs, (step, error) => {
+      this.#logger.debug({ err: error, step }, 'a step of the stop failed');
+    });
+    if (this.state === 'DEAD') return steps;
     this.#states.tryFire('shutdown');
     this.#isGateOpen = false;
     this.#isStopping = true;
     // Also if the loop is just about to sleep: it looks whether it was woken first.
     this.#sleeper.wake();
+    this.#failures.close();
     if (this.#failure === null && this.#generation >= 0) {
-      await step('commit', () => this.#sections.run(() => this.#finishAndCommit()));
+      const { running } = this.#tasks;
+      await steps.run('commit', () =>
+        this.#sections.run(() => this.#commits.finishAndCommit(running)),
+      );
     }
     this.#tasks.closeAll();
-    await step('leave the group', () => this.#group.leave(left()));
-    await step('end the loop', () => this.#loop);
-    await step('close the connections', () =>
+    await steps.run('leave the group', (leftMs) => this.#group.leave(leftMs));
+    await steps.run('end the loop', () => this.#loop);
+    await steps.run('close the connections', (leftMs) =>
       Promise.all([
-        this.#fetcher.close(left()),
-        this.#restoreFetcher.close(left()),
-        this.#producer.close(left()),
+        this.#fetcher.close(leftMs),
+        this.#restoreFetcher.close(leftMs),
+        this.#producer.close(leftMs),
       ]),
     );
     this.#removeMetrics();
     this.#states.tryFire('stopped');
-    return { leftUndone };
+    return steps;
   }
 
   // --------------------------------------------------------------------------------------- loop
@@ -202,9 +219,13 @@ export class StreamThread {
       while (!this.#isStopping) {
         this.#sleeper.clear();
         const worked = this.#pass();
-        if (this.#isCommitDue()) await this.#sections.run(() => this.#commit());
-        if (worked) await this.#options.yieldToEventLoop();
-        else await this.#sleeper.sleep(this.#msUntilDue());
+        if (this.#isGateOpen && this.#commits.isDue(this.#tasks.running)) {
+          await this.#sections.run(() => this.#commit());
+        }
+        const sleepMs = worked ? 0 : this.#msUntilDue();
+        // Never on without a turn of the event loop: what is waited for may come from there.
+        if (sleepMs <= 0) await this.#options.yieldToEventLoop();
+        else await this.#sleeper.sleep(sleepMs);
       }
     } catch (error) {
       this.#fail(error as Error);
@@ -250,81 +271,21 @@ export class StreamThread {
     }
   }
 
-  #isCommitDue(): boolean {
-    if (!this.#isGateOpen) return false;
-    const now = this.#options.clock.monotonicMs();
-    if (now < this.#commitRetryAtMs) return false;
-    return now >= this.#committer.dueMs || this.#tasks.running.some((t) => t.isCommitRequested);
-  }
-
   /** Until the next commit that has something to do, or a wait for an idle partition ends. */
   #msUntilDue(): number {
-    const { clock } = this.#options;
-    let dueMs = Infinity;
-    if (this.#isGateOpen) {
-      const isNeeded = this.#tasks.running.some((task) => task.isCommitNeeded);
-      const purgeMs = this.#purger.nextDueMs;
-      const commitMs = Math.max(this.#committer.dueMs, this.#commitRetryAtMs);
-      if (isNeeded) dueMs = commitMs;
-      else if (purgeMs !== Infinity) dueMs = Math.max(commitMs, purgeMs);
-    }
-    const monotonic = dueMs - clock.monotonicMs();
-    const nowMs = clock.now();
-    const idle = Math.min(...this.#tasks.running.map((task) => task.nextDeadlineMs() - nowMs));
-    return Math.max(Math.min(monotonic, idle), 0);
+    if (!this.#isGateOpen) return Infinity;
+    const nowMs = this.#options.clock.now();
+    const { running } = this.#tasks;
+    const idleMs = Math.min(...running.map((task) => task.nextDeadlineMs(nowMs) - nowMs));
+    return Math.min(this.#commits.msUntilDue(running), idleMs);
   }
-
-  // ------------------------------------------------------------------------------------- commit
 
   async #commit(): Promise<void> {
     // The gate may have closed while this waited for its turn.
     if (!this.#isGateOpen || this.#isStopping) return;
-    try {
-      await this.#committer.commit(this.#tasks.running, { purge: true });
-      this.#committer.ticked();
-      this.#commitFailingSinceMs = null;
-      this.#commitRetryAtMs = 0;
-    } catch (error) {
-      this.#onCommitFailure(error as Error);
-    }
-  }
-
-  async #finishAndCommit(): Promise<void> {
-    const running = this.#tasks.running;
-    await Promise.all(running.map((task) => task.finishRecordInHand()));
-    await this.#committer.commit(running, { purge: false });
-    this.#committer.ticked();
-  }
-
-  #onCommitFailure(error: Error): void {
-    const now = this.#options.clock.monotonicMs();
-    const action = actionFor(error);
-    if (action === 'wait') {
-      this.#logger.debug({ err: error }, 'no commit while the group rebalances');
-      this.#commitRetryAtMs = now + RETRY_BACKOFF_MS;
-    } else if (action === 'rejoin') {
-      this.#giveUpTasks(error);
-    } else if (action === 'retry') {
-      this.#commitFailingSinceMs ??= now;
-      this.#commitRetryAtMs = now + RETRY_BACKOFF_MS;
-      if (now - this.#commitFailingSinceMs > this.#taskTimeoutMs) this.#fail(error);
-      else this.#logger.info({ err: error }, 'the commit failed and is tried again');
-    } else {
-      this.#fail(error);
-    }
-  }
-
-  get #taskTimeoutMs(): number {
-    return this.#options.config.get('task.timeout.ms');
-  }
-
-  /** A record that the brokers refused: which one it came from is no longer known. */
-  #decideOnDelivery(error: ProductionError): HandlerAnswer {
-    const handler = this.#options.config.get('production.exception.handler');
-    const answer = typeof handler === 'function' ? handler(noRecordContext, error) : handler;
-    if (answer !== 'continue') return 'fail';
-    this.#logger.warn({ err: error }, 'records were refused by the broker and are dropped');
-    return 'continue';
+    const outcome = await this.#commits.commit(this.#tasks.running);
+    if (outcome.kind === 'rejoin') this.#giveUpTasks(outcome.error);
+    else if (outcome.kind === 'fail') this.#fail(outcome.error);
   }
 
   // -------------------------------------------------------------------------------------- group
@@ -347,7 +308,7 @@ export class StreamThread {
     this.#states.tryFire('revoked');
     await this.#sections.run(async () => {
       try {
-        await this.#finishAndCommit();
+        await this.#commits.finishAndCommit(this.#tasks.running);
       } catch (error) {
         if (actionFor(error) === 'fail') this.#fail(error as Error);
         else if (actionFor(error) === 'rejoin') this.#tasks.closeAll();
@@ -403,85 +364,34 @@ export class StreamThread {
 
   // -------------------------------------------------------------------------------------- tasks
 
-  #createTaskManager(wake: () => void): TaskManager {
-    const { topology, config, clock, random } = this.#options;
-    const flow = new FlowControl(config.get('buffered.records.per.partition'));
-    const defaultReset = config.mainConsumer['auto.offset.reset'] as OffsetReset;
-    const resetPolicy = (topic: string): OffsetReset => topology.offsetReset(topic) ?? defaultReset;
-    return new TaskManager({
-      fetcher: this.#fetcher,
-      restorer: this.#restorer,
-      flow,
-      logger: this.#logger,
-      readsCommitted: config.mainConsumer['isolation.level'] === 'read_committed',
-      createTask: (id, inputs) =>
-        new StreamTask({
-          applicationId: config.get('application.id'),
-          id,
-          subtopology: topology.subtopologies.find((s) => s.id === id.subtopology) ?? missing(id),
-          topology: topology.instantiate(id.subtopology, id.partition),
-          inputs,
-          producer: this.#producer,
-          handling: {
-            deserialization: config.get('deserialization.exception.handler'),
-            production: config.get('production.exception.handler'),
-          },
-          maxTaskIdleMs: config.get('max.task.idle.ms'),
-          clock,
-          random,
-          logger: this.#logger.child({ task: taskName(id) }),
-          onResumable: wake,
-        }),
-      findPositions: (partitions) =>
-        findInputPositions(partitions, this.#group, this.#fetcher, resetPolicy),
-      resetPosition: async (partition) => {
-        const offsets = await resetOffsets([partition], this.#fetcher, resetPolicy);
-        return [...offsets.values()][0] as bigint;
-      },
-      onFailure: (error, task) => {
-        if (task === null) this.#fail(error);
-        else this.#onTaskFailure(error, task);
-      },
-      onRunning: () => {
-        this.#onTaskRunning();
-        wake();
-      },
-    });
-  }
-
   #onTaskRunning(): void {
-    for (const task of this.#tasks.running) this.#taskFailingSinceMs.delete(task.name);
+    for (const task of this.#tasks.running) this.#failures.recovered(task.name);
     if (this.#isGateOpen && this.#tasks.areAllRunning) this.#states.tryFire('restored');
   }
 
   /** The loop goes on for the other tasks where the error allows it. */
   #onTaskFailure(error: Error, task: TaskName): void {
     this.#tasks.suspend(task);
-    const action = actionFor(error);
+    const action = this.#failures.decide(error, task);
     if (action === 'rejoin') {
       this.#giveUpTasks(error);
-      return;
-    }
-    const now = this.#options.clock.monotonicMs();
-    const sinceMs = this.#taskFailingSinceMs.get(task) ?? now;
-    this.#taskFailingSinceMs.set(task, sinceMs);
-    const isOverdue = now - sinceMs > this.#taskTimeoutMs;
-    if (isOverdue || (action !== 'revive' && action !== 'retry')) {
+    } else if (action === 'fail') {
       this.#fail(error);
-      return;
+    } else {
+      this.#logger.warn({ err: error, task }, 'the task is closed and begun anew');
+      this.#failures.later(() => {
+        this.#sections
+          .run(() => this.#revive(task))
+          .catch((failure: unknown) => {
+            this.#fail(failure as Error);
+          });
+      });
     }
-    this.#logger.warn({ err: error, task }, 'the task is closed and begun anew');
-    this.#reviveLater(task);
   }
 
-  #reviveLater(task: TaskName): void {
-    this.#options.clock.setTimer(RETRY_BACKOFF_MS, () => {
-      this.#sections
-        .run(() => (this.#isGateOpen ? this.#tasks.revive(task) : Promise.resolve()))
-        .catch((error: unknown) => {
-          this.#onTaskFailure(error as Error, task);
-        });
-    });
+  /** After a rebalance in between, the assignment has done it. */
+  async #revive(task: TaskName): Promise<void> {
+    if (this.#isGateOpen && !this.#isStopping) await this.#tasks.revive(task);
   }
 
   /** The first failure counts. Whoever is told stops this thread; it commits nothing any more. */
@@ -492,55 +402,4 @@ export class StreamThread {
     this.#logger.error({ err: error }, 'the stream thread failed');
     this.#options.onFailed(error);
   }
-
-  #measured(): MeasuredThread {
-    const { clientId } = this.#options;
-    const tasks = this.#tasks;
-    const state = (): string => this.state;
-    const startedAt = (): number => this.#startedAtMs;
-    return {
-      clientId,
-      name: this.name,
-      committer: this.#committer,
-      purger: this.#purger,
-      restorer: this.#restorer,
-      get state() {
-        return state();
-      },
-      get startedAtMs() {
-        return startedAt();
-      },
-      get processedCount() {
-        return tasks.processedCount;
-      },
-      get droppedCount() {
-        return tasks.droppedCount;
-      },
-      get createdTaskCount() {
-        return tasks.createdCount;
-      },
-      get closedTaskCount() {
-        return tasks.closedCount;
-      },
-    };
-  }
-}
-
-const noRecordContext: ErrorHandlerContext = {
-  taskId: '',
-  processorNodeId: '',
-  topic: null,
-  partition: -1,
-  offset: -1n,
-  timestamp: -1,
-  headers: null,
-  sourceRawKey: null,
-  sourceRawValue: null,
-};
-
-function missing(id: TaskId): never {
-  throw new InvariantError(
-    `The assignment names subtopology ${String(id.subtopology)}, which this topology does not have: ` +
-      'every member of the group must run the same topology',
-  );
 }

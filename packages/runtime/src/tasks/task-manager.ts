@@ -89,7 +89,8 @@ export class TaskManager {
     assigned: ReadonlyMap<TaskName, { id: TaskId; inputs: readonly TopicPartition[] }>,
   ): Promise<void> {
     for (const task of [...this.#tasks.values()]) {
-      if (!assigned.has(task.name)) this.close(task);
+      // One that failed and was to be revived is begun anew with the others.
+      if (!assigned.has(task.name) || task.state === 'SUSPENDED') this.close(task);
     }
     const created: StreamTask[] = [];
     for (const [name, { id, inputs }] of assigned) {
@@ -98,10 +99,11 @@ export class TaskManager {
     await this.#open(created);
   }
 
-  /** Drops the task's state in memory and begins it anew from what is committed. */
+  /** Drops a suspended task's state in memory and begins it anew from what is committed. */
   async revive(name: TaskName): Promise<void> {
     const task = this.#tasks.get(name);
-    if (task === undefined) return;
+    // An assignment in between has closed it, or begun it anew already.
+    if (task?.state !== 'SUSPENDED') return;
     this.close(task);
     await this.#open([this.#create(task.id, task.inputs)]);
   }
@@ -173,9 +175,16 @@ export class TaskManager {
     return task;
   }
 
+  /** Never rejects: what fails is the tasks' failure, which says whether it is tried again. */
   async #open(created: readonly StreamTask[]): Promise<void> {
     if (created.length === 0) return;
-    const positions = await this.#options.findPositions(created.flatMap((task) => task.inputs));
+    let positions: readonly InputPosition[];
+    try {
+      positions = await this.#options.findPositions(created.flatMap((task) => task.inputs));
+    } catch (error) {
+      for (const task of created) this.#options.onFailure(error as Error, task.name);
+      return;
+    }
     const byKey = new Map(positions.map((p) => [topicPartitionKey(p.topic, p.partition), p]));
     for (const task of created) {
       // Closed while the offsets were asked for.
@@ -186,8 +195,12 @@ export class TaskManager {
           ({ topic, partition }) => byKey.get(topicPartitionKey(topic, partition)) as InputPosition,
         ),
       );
-      task.initialize();
-      this.#restore(task, byKey);
+      try {
+        task.initialize();
+        this.#restore(task, byKey);
+      } catch (error) {
+        this.#options.onFailure(error as Error, task.name);
+      }
     }
   }
 

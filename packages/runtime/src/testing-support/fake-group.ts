@@ -21,6 +21,8 @@ export class FakeGroup {
   #nextMember = 1;
   /** Makes the next commits fail, in order. */
   readonly commitFailures: Error[] = [];
+  /** Makes the next look-ups of committed offsets fail, in order. */
+  readonly committedFailures: Error[] = [];
   /** Awaited by each commit. */
   onCommit: (() => Promise<void>) | null = null;
   commitCount = 0;
@@ -188,6 +190,8 @@ export class FakeMember implements GroupPort {
   committed(
     partitions: readonly TopicPartition[],
   ): Promise<ReadonlyMap<TopicPartitionKey, OffsetAndMetadata>> {
+    const failure = this.#group.committedFailures.shift();
+    if (failure !== undefined) return Promise.reject(failure);
     const found = new Map<TopicPartitionKey, OffsetAndMetadata>();
     for (const { topic, partition } of partitions) {
       const key = topicPartitionKey(topic, partition);

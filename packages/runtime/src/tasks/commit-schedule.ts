@@ -1,0 +1,87 @@
+import type { Logger } from 'pino';
+import type { Committer } from '../commit/committer.ts';
+import type { Purger } from '../commit/purge.ts';
+import { RETRY_BACKOFF_MS } from '../limits.ts';
+import type { Clock } from '../platform/clock.ts';
+import { actionFor } from './failure-actions.ts';
+import type { StreamTask } from './stream-task.ts';
+
+export interface CommitScheduleOptions {
+  readonly committer: Committer;
+  readonly purger: Purger;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** `task.timeout.ms`. */
+  readonly taskTimeoutMs: number;
+}
+
+/** What is left for the thread to do after a commit was tried. */
+export type CommitOutcome =
+  { readonly kind: 'done' | 'later' } | { readonly kind: 'rejoin' | 'fail'; readonly error: Error };
+
+/** When a stream thread commits, and what a commit that fails means. Times are monotonic. */
+export class CommitSchedule {
+  readonly #options: CommitScheduleOptions;
+  #failingSinceMs: number | null = null;
+  #retryAtMs = 0;
+
+  constructor(options: CommitScheduleOptions) {
+    this.#options = options;
+  }
+
+  isDue(tasks: readonly StreamTask[]): boolean {
+    const { committer, clock } = this.#options;
+    const now = clock.monotonicMs();
+    if (now < this.#retryAtMs) return false;
+    return now >= committer.dueMs || tasks.some((task) => task.isCommitRequested);
+  }
+
+  /** Until the next commit that has something to do, or a purge that was put off; Infinity if neither. */
+  msUntilDue(tasks: readonly StreamTask[]): number {
+    const { committer, purger, clock } = this.#options;
+    const commitMs = Math.max(committer.dueMs, this.#retryAtMs);
+    const isNeeded = tasks.some((task) => task.isCommitNeeded);
+    const dueMs = isNeeded ? commitMs : Math.max(commitMs, purger.nextDueMs);
+    return dueMs - clock.monotonicMs();
+  }
+
+  async commit(tasks: readonly StreamTask[]): Promise<CommitOutcome> {
+    try {
+      await this.#options.committer.commit(tasks, { purge: true });
+      this.#succeeded();
+      return { kind: 'done' };
+    } catch (error) {
+      return this.#failed(error as Error);
+    }
+  }
+
+  /** Before tasks are given up: no record may be in hand, and nothing is purged on the way out. */
+  async finishAndCommit(tasks: readonly StreamTask[]): Promise<void> {
+    await Promise.all(tasks.map((task) => task.finishRecordInHand()));
+    await this.#options.committer.commit(tasks, { purge: false });
+    this.#succeeded();
+  }
+
+  #succeeded(): void {
+    this.#options.committer.ticked();
+    this.#failingSinceMs = null;
+    this.#retryAtMs = 0;
+  }
+
+  #failed(error: Error): CommitOutcome {
+    const { clock, logger, taskTimeoutMs } = this.#options;
+    const now = clock.monotonicMs();
+    const action = actionFor(error);
+    if (action === 'rejoin') return { kind: 'rejoin', error };
+    if (action !== 'wait' && action !== 'retry') return { kind: 'fail', error };
+    this.#retryAtMs = now + RETRY_BACKOFF_MS;
+    if (action === 'wait') {
+      logger.debug({ err: error }, 'no commit while the group rebalances');
+      return { kind: 'later' };
+    }
+    this.#failingSinceMs ??= now;
+    if (now - this.#failingSinceMs > taskTimeoutMs) return { kind: 'fail', error };
+    logger.info({ err: error }, 'the commit failed and is tried again');
+    return { kind: 'later' };
+  }
+}

@@ -1,0 +1,73 @@
+import type { Logger } from 'pino';
+import type { FetchPort, GroupPort, ProducerPort } from '../client/ports.ts';
+import { InvariantError } from '../errors.ts';
+import type { Restorer } from '../restore/restorer.ts';
+import type { OffsetReset } from '../topology/built-topology.ts';
+import { FlowControl } from './flow-control.ts';
+import { findInputPositions, resetOffsets } from './input-positions.ts';
+import { StreamTask } from './stream-task.ts';
+import type { TaskId } from './task-context.ts';
+import type { TaskName } from './task-id.ts';
+import { taskName } from './task-id.ts';
+import { TaskManager } from './task-manager.ts';
+import type { StreamThreadOptions } from './thread-options.ts';
+
+export interface ThreadTaskParts {
+  readonly group: GroupPort;
+  readonly fetcher: FetchPort;
+  readonly producer: ProducerPort;
+  readonly restorer: Restorer;
+  readonly logger: Logger;
+  readonly onFailure: (error: Error, task: TaskName | null) => void;
+  readonly onRunning: () => void;
+  readonly wake: () => void;
+}
+
+/** The task manager of a stream thread, as its configuration wants tasks to be. */
+export function createTaskManager(
+  { topology, config, clock, random }: StreamThreadOptions,
+  parts: ThreadTaskParts,
+): TaskManager {
+  const { group, fetcher, producer, restorer, logger } = parts;
+  const defaultReset = config.mainConsumer['auto.offset.reset'] as OffsetReset;
+  const resetPolicy = (topic: string): OffsetReset => topology.offsetReset(topic) ?? defaultReset;
+  return new TaskManager({
+    fetcher,
+    restorer,
+    flow: new FlowControl(config.get('buffered.records.per.partition')),
+    logger,
+    readsCommitted: config.mainConsumer['isolation.level'] === 'read_committed',
+    createTask: (id, inputs) =>
+      new StreamTask({
+        applicationId: config.get('application.id'),
+        id,
+        subtopology: topology.subtopologies.find((s) => s.id === id.subtopology) ?? missing(id),
+        topology: topology.instantiate(id.subtopology, id.partition),
+        inputs,
+        producer,
+        handling: {
+          deserialization: config.get('deserialization.exception.handler'),
+          production: config.get('production.exception.handler'),
+        },
+        maxTaskIdleMs: config.get('max.task.idle.ms'),
+        clock,
+        random,
+        logger: logger.child({ task: taskName(id) }),
+        onResumable: parts.wake,
+      }),
+    findPositions: (partitions) => findInputPositions(partitions, group, fetcher, resetPolicy),
+    resetPosition: async (partition) => {
+      const offsets = await resetOffsets([partition], fetcher, resetPolicy);
+      return [...offsets.values()][0] as bigint;
+    },
+    onFailure: parts.onFailure,
+    onRunning: parts.onRunning,
+  });
+}
+
+function missing(id: TaskId): never {
+  throw new InvariantError(
+    `The assignment names subtopology ${String(id.subtopology)}, which this topology does not have: ` +
+      'every member of the group must run the same topology',
+  );
+}
