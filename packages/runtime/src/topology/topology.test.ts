@@ -189,7 +189,7 @@ describe('what cannot work is an error when it is built', () => {
     ['no topic', 'at least one topic', (builder) => builder.stream([], text)],
     ['a window of size 0', 'at least 1 ms', () => timeWindows({ size: 0 })],
     ['an advance above the size', 'from 1 ms', () => timeWindows({ size: 5, advance: 6 })],
-    ['a duration that is none', 'is no duration', () => timeWindows({ size: '5 minutes' })],
+    ['a duration that is none', 'such as "5m"', () => timeWindows({ size: '5 minutes' })],
     [
       'a retention below size and grace',
       'at least',
