@@ -185,6 +185,19 @@ describe('the files of a log directory', () => {
   });
 });
 
+describe('an entry of a log that is not there', () => {
+  it('is gone before a log of that name can be made', async () => {
+    const { dir, disk, clock, config } = await newMemoryLog();
+    await dir.close();
+    disk.writeFile(`${ROOT}/log-start-offset-checkpoint`, Buffer.from('0\n1\nu 0 500\n'));
+    const again = await openMemoryDir({ disk, clock, config });
+    again.createLog('u', 0, null, config).appendAsLeader(plainBatch(3));
+    const killed = await openMemoryDir({ disk: disk.afterKill(), clock, config });
+    const log = killed.log('u', 0);
+    expect([log?.logStartOffset, log?.logEndOffset]).toEqual([0n, 3n]);
+  });
+});
+
 describe('deleting a log', () => {
   it('takes it away at once and off the disk after file.delete.delay.ms', async () => {
     const { dir, log, disk, clock } = await newMemoryLog();

@@ -5,7 +5,7 @@ export interface LeaderEpochEntry {
 }
 
 /** No such epoch: Kafka's answer to what it cannot tell. */
-export const UNDEFINED_EPOCH = -1;
+const UNDEFINED_EPOCH = -1;
 
 /** The leader epochs of one log, both columns strictly rising (KIP-101, KIP-279). */
 export class LeaderEpochs {

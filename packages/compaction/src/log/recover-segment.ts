@@ -97,6 +97,6 @@ function replayInto(
 }
 
 /** Damage to the data, as opposed to a disk that fails or a format that is not read here. */
-export function isDamage(error: unknown): boolean {
+function isDamage(error: unknown): boolean {
   return error instanceof CorruptBatchError || error instanceof ProtocolError;
 }

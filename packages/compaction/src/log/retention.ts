@@ -4,7 +4,7 @@ import { ensureUsable, raiseLogStart } from './log-state.ts';
 import type { LogState } from './log-state.ts';
 import { roll } from './roll.ts';
 
-export type RetentionReason = 'logStart' | 'size' | 'time';
+type RetentionReason = 'logStart' | 'size' | 'time';
 
 export interface RetentionResult {
   readonly deletedSegments: number;

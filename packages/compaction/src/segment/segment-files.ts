@@ -2,18 +2,18 @@ import path from 'node:path';
 
 /** The files of one segment, by what they hold. */
 export const SEGMENT_SUFFIXES = ['.log', '.index', '.timeindex', '.txnindex'] as const;
-export type SegmentSuffix = (typeof SEGMENT_SUFFIXES)[number];
+type SegmentSuffix = (typeof SEGMENT_SUFFIXES)[number];
 
 export const SNAPSHOT_SUFFIX = '.snapshot';
 export const DELETED_SUFFIX = '.deleted';
-export const CLEANED_SUFFIX = '.cleaned';
-export const SWAP_SUFFIX = '.swap';
+const CLEANED_SUFFIX = '.cleaned';
+const SWAP_SUFFIX = '.swap';
 
 const OFFSET_DIGITS = 20;
 const MAX_OFFSET = 9_223_372_036_854_775_807n;
 
 /** `00000000000000000042.log`: Kafka pads so that names sort as offsets do. */
-export function segmentFileName(baseOffset: bigint, suffix: string): string {
+function segmentFileName(baseOffset: bigint, suffix: string): string {
   return baseOffset.toString().padStart(OFFSET_DIGITS, '0') + suffix;
 }
 
