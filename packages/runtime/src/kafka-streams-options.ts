@@ -1,14 +1,14 @@
 import type { Logger } from 'pino';
+import type { KafkaJsClientOptions } from './client/kafkajs/kafkajs-client.ts';
 import type { StreamsClient } from './client/ports.ts';
 import type { UncaughtExceptionHandler } from './error-handlers.ts';
 import type { Clock } from './platform/clock.ts';
 import type { YieldToEventLoop } from './platform/event-loop.ts';
 import type { Random } from './platform/random.ts';
-import type { Kafka } from 'kafkajs';
 
 export interface KafkaStreamsOptions {
   /** A kafkajs instance of your own, with its brokers, TLS and SASL; bootstrap.servers is then not needed. */
-  readonly kafka?: Kafka;
+  readonly kafka?: NonNullable<KafkaJsClientOptions['kafka']>;
   /** Content of a configuration file: one JSON object with Kafka's names. Code counts for more. */
   readonly configFile?: string;
   /** Environment variables such as MILLRACE_COMMIT_INTERVAL_MS count for most; default: the process's own. */

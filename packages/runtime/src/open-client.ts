@@ -1,5 +1,5 @@
-import type { KafkaConfig } from 'kafkajs';
 import type { Logger } from 'pino';
+import type { KafkaJsClientOptions } from './client/kafkajs/kafkajs-client.ts';
 import { kafkaJsClient } from './client/kafkajs/kafkajs-client.ts';
 import type { StreamsClient } from './client/ports.ts';
 import type { StreamsConfig } from './config/streams-config.ts';
@@ -28,6 +28,8 @@ export function openClient(
       : { ...context, requestTimeoutMs, kafka: options.kafka },
   );
 }
+
+type KafkaConfig = NonNullable<KafkaJsClientOptions['config']>;
 
 /** What needs more than this (certificates, other mechanisms) comes with a Kafka instance of the user's own. */
 function kafkaConfig(config: StreamsConfig): KafkaConfig {
