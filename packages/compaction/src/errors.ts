@@ -167,30 +167,24 @@ export class CorruptSnapshotError extends LogStoreError {
 
 /** A file operation failed: the message names operation, file, position and cause. */
 export class LogDirError extends LogStoreError {
-  constructor(message: string, options?: ErrorOptions, code = 'LOG_DIR_FAILED') {
-    super(code, 'KAFKA_STORAGE_ERROR', message, options);
+  constructor(message: string, options?: ErrorOptions) {
+    super('LOG_DIR_FAILED', 'KAFKA_STORAGE_ERROR', message, options);
   }
 }
 
 /** No space left. The log is as it was before the operation; free space and try again. */
 export class StorageFullError extends LogDirError {
-  constructor(message: string, options?: ErrorOptions) {
-    super(message, options, 'LOG_STORAGE_FULL');
-  }
+  override readonly code = 'LOG_STORAGE_FULL';
 }
 
 /** Another process, or another part of this one, has the directory open. */
 export class LogDirLockedError extends LogDirError {
-  constructor(message: string) {
-    super(message, undefined, 'LOG_DIR_LOCKED');
-  }
+  override readonly code = 'LOG_DIR_LOCKED';
 }
 
 /** A text file of the log directory (checkpoint, meta.properties ...) that cannot be understood. */
 export class MalformedFileError extends LogDirError {
-  constructor(message: string) {
-    super(message, undefined, 'LOG_MALFORMED_FILE');
-  }
+  override readonly code = 'LOG_MALFORMED_FILE';
 }
 
 /** Wrong topic or broker settings, all of them in one message. */

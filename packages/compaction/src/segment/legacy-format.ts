@@ -9,12 +9,12 @@ const CRC_COVERS_FROM = 16;
  * it off.
  */
 export class LegacyFormatError extends LogDirError {
+  override readonly code = 'LOG_LEGACY_FORMAT';
+
   constructor(path: string, position: number) {
     super(
       `${path} at byte ${String(position)}: a message format of before Kafka 0.11, which is not read here; ` +
         `let a Kafka broker of version 3 rewrite the topic first`,
-      undefined,
-      'LOG_LEGACY_FORMAT',
     );
   }
 }
