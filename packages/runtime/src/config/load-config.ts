@@ -10,7 +10,7 @@ import type {
 import type { Problem } from './convict-layer.ts';
 import { resolveLayer } from './convict-layer.ts';
 import type { Definition } from './definition.ts';
-import { nearestName } from './edit-distance.ts';
+import { nearestName } from './nearest-name.ts';
 import { StreamsConfig } from './streams-config.ts';
 import { streamsDefinitions } from './streams-definitions.ts';
 
