@@ -16,6 +16,7 @@ import {
   FETCHED_BATCH_BYTES_MAX,
   FETCH_WITH_PAUSED_MAX_WAIT_MS,
   MISSING_TOPIC_GRACE_MS,
+  OUTAGE_WARNING_INTERVAL_MS,
   SIDE_FETCH_MAX_WAIT_MS,
 } from './limits.ts';
 import {
@@ -90,6 +91,7 @@ export class Fetcher implements FetchPort {
   #arrived: Arrived[] = [];
   #timer: Timer | null = null;
   #isKicked = false;
+  #warnedAt = -Infinity;
   #isClosed = false;
 
   constructor(context: FetcherContext, options: FetcherOptions) {
@@ -507,7 +509,10 @@ export class Fetcher implements FetchPort {
     state.retryAt = now + backoffMs(state.failureCount, this.#context.random);
     state.failureCount++;
     this.#metadata.requestUpdate();
-    const isOutage = state.failureCount === FAILURES_BEFORE_WARNING;
+    const isOutage =
+      state.failureCount === FAILURES_BEFORE_WARNING &&
+      now - this.#warnedAt > OUTAGE_WARNING_INTERVAL_MS;
+    if (isOutage) this.#warnedAt = now;
     this.#context.logger[isOutage ? 'warn' : 'debug'](
       { topic: state.topic, partition: state.partition, errorCode, count: state.failureCount },
       'partition not fetched; trying again',

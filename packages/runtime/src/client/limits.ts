@@ -13,7 +13,9 @@ export const RETRY_BACKOFF_JITTER = 0.2;
 /** `socket.connection.setup.timeout.ms`: for a config that sets none. */
 export const CONNECTION_TIMEOUT_MS = 10_000;
 /** Failures of one kind in a row after which it is worth a line at warn; once per outage. */
-export const FAILURES_BEFORE_WARNING = 5;
+export const FAILURES_BEFORE_WARNING = 10;
+/** Partitions fail together: one line at warn for all of them, not more often than this. */
+export const OUTAGE_WARNING_INTERVAL_MS = 60_000;
 
 /** Longest wait of a fetch that leaves out a paused partition of the same broker. */
 export const FETCH_WITH_PAUSED_MAX_WAIT_MS = 10;

@@ -12,6 +12,7 @@ import { isLeadershipError } from './error-codes.ts';
 import { MissingTopicError, RecordTooLargeError } from './errors.ts';
 import {
   FAILURES_BEFORE_WARNING,
+  OUTAGE_WARNING_INTERVAL_MS,
   PRODUCE_REQUESTS_IN_FLIGHT_MAX,
   PRODUCE_REQUEST_BYTES_MAX,
   SEQUENCE_MAX,
@@ -74,6 +75,7 @@ export class Producer implements ProducerPort, AccumulatorOwner {
   #timer: Timer | null = null;
   #timerAt = Infinity;
   #isKicked = false;
+  #warnedAt = -Infinity;
   #isClosed = false;
 
   constructor(context: ProducerContext, options: ProducerOptions) {
@@ -532,7 +534,11 @@ export class Producer implements ProducerPort, AccumulatorOwner {
     const failureCount = Math.max(1, batch.attemptCount);
     accumulator.retryAt = clock.monotonicMs() + backoffMs(failureCount - 1, random);
     const { topic, partition } = accumulator;
-    logger[failureCount === FAILURES_BEFORE_WARNING ? 'warn' : 'debug'](
+    const now = clock.monotonicMs();
+    const isNews =
+      failureCount === FAILURES_BEFORE_WARNING && now - this.#warnedAt > OUTAGE_WARNING_INTERVAL_MS;
+    if (isNews) this.#warnedAt = now;
+    logger[isNews ? 'warn' : 'debug'](
       { err: error, topic, partition, failureCount },
       'batch not acknowledged; sending it again',
     );

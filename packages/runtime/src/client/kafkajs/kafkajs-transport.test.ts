@@ -212,6 +212,19 @@ describe('KafkaJsTransport', () => {
     await expect(answer).rejects.toMatchObject({ code: 'CLIENT_FAILED', retriable: false });
   });
 
+  it('lets what is under way to a broker that left the cluster be tried again', async () => {
+    const { broker, transport } = await setUp();
+    transport.setNodes([{ nodeId: 1, host: '127.0.0.1', port: broker.port }]);
+    const waiting = transport.send(1, apiUses.heartbeat, heartbeat, { timeoutMs: 60_000 });
+    const rejected = expect(waiting).rejects.toMatchObject({
+      code: 'CONNECTION_FAILED',
+      retriable: true,
+    });
+    while (broker.asked.length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
+    transport.setNodes([{ nodeId: 2, host: '127.0.0.1', port: broker.port }]);
+    await rejected;
+  });
+
   it('finds a moved cluster through the bootstrap servers', async () => {
     const { broker, transport } = await setUp();
     broker.answer = (key, version, correlationId, socket) => {

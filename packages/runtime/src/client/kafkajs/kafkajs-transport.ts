@@ -134,8 +134,9 @@ export class KafkaJsTransport implements Transport {
   async close(timeoutMs: number): Promise<void> {
     this.#isClosed = true;
     for (const pending of this.#pending) pending.reject(new ShutdownError('The client is closed'));
-    for (const link of this.#links.values()) this.#end(link);
-    if (this.#bootstrap !== null) this.#end(this.#bootstrap);
+    const shutdown = new ShutdownError('The client is closed');
+    for (const link of this.#links.values()) this.#end(link, shutdown);
+    if (this.#bootstrap !== null) this.#end(this.#bootstrap, shutdown);
     this.#links.clear();
     this.#bootstrap = null;
     const timedOut = new TimeoutError(`Connections were not closed within ${timeoutMs} ms`);
@@ -222,8 +223,9 @@ export class KafkaJsTransport implements Transport {
     }
   }
 
-  #end(link: NodeLink): void {
-    const closing = link.close().finally(() => this.#closing.delete(closing));
+  /** Whatever is still under way there may be tried again elsewhere, unless `error` says otherwise. */
+  #end(link: NodeLink, error: Error = new ConnectionError(`${link.name} is given up`)): void {
+    const closing = link.close(error).finally(() => this.#closing.delete(closing));
     this.#closing.add(closing);
   }
 }

@@ -1,6 +1,5 @@
 import { encodeRequest } from '@millrace/protocol';
 import type { Api, Encodable } from '@millrace/protocol';
-import { ShutdownError } from '../../errors.ts';
 import type { StreamsError } from '../../errors.ts';
 import { ConnectionError, UnsupportedVersionError } from '../errors.ts';
 import type { AnyApiUse, Lane } from '../transport.ts';
@@ -171,9 +170,9 @@ export class NodeLink {
     );
   }
 
-  /** Ends the link; resolves when its sockets are gone. */
-  async close(): Promise<void> {
-    this.fail(new ShutdownError('The client is closed'));
+  /** Ends the link: what is under way fails with `error`. Resolves when its sockets are gone. */
+  async close(error: Error): Promise<void> {
+    this.fail(error);
     await this.#destroying;
   }
 
