@@ -13,7 +13,9 @@ const text = {
   serialize: (value: string) => Buffer.from(value),
   deserialize: (value: Uint8Array) => Buffer.from(value).toString(),
   write: (value: string, target: Buffer, position: number) =>
-    position + value.length > target.length ? -1 : position + target.latin1Write(value, position),
+    position + value.length > target.length
+      ? -1
+      : position + target.write(value, position, 'latin1'),
   read: (source: Buffer, start: number, end: number) => source.toString('latin1', start, end),
 };
 

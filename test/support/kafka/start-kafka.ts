@@ -100,7 +100,8 @@ export async function startKafka(options: KafkaOptions = {}): Promise<RunningKaf
   const jars = kafkaJars();
   const root = mkdtempSync(join(tmpdir(), 'millrace-kafka-'));
   const ports = await freePorts(count * 3);
-  const clusterId = randomBytes(16).toString('base64url');
+  // It must not begin with a dash, which the command line would take for an option.
+  const clusterId = `M${randomBytes(16).toString('base64url').slice(1)}`;
   const voters = Array.from({ length: count }, (_, i) => `${i + 1}@127.0.0.1:${ports[count + i]}`);
   const tls = options.saslSsl === true ? makeCertificate(root) : null;
   const replication = String(Math.min(count, 3));

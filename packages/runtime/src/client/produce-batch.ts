@@ -26,6 +26,8 @@ const BASE_SEQUENCE_AT = 53;
 export class ProduceBatch {
   /** Position among the batches of its partition. */
   readonly ordinal: number;
+  /** How far the next batch's ordinal is, at least: 1, and less for the parts of a split batch. */
+  ordinalWidth = 1;
   /** Monotonic ms. */
   readonly createdAt: number;
   /** Null once the encoded bytes do not live in it any more. */

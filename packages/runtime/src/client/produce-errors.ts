@@ -38,6 +38,10 @@ export function produceVerdict(code: number): ProduceVerdict {
   return 'failed';
 }
 
+export function isTooLarge(code: number): boolean {
+  return code === errorCodes.MESSAGE_TOO_LARGE || code === errorCodes.RECORD_LIST_TOO_LARGE;
+}
+
 /** The error for a batch that a broker has refused for good. */
 export function produceError(
   code: number,
@@ -48,11 +52,10 @@ export function produceError(
 ): Error {
   const context: ErrorContext = { topic, partition, recordCount };
   const text = `${recordCount} records for ${topic}-${partition} were refused${detail === null || detail === '' ? '' : ` (${detail})`}`;
-  if (code === errorCodes.MESSAGE_TOO_LARGE || code === errorCodes.RECORD_LIST_TOO_LARGE) {
-    return new RecordTooLargeError(
-      `${text}: the batch is larger than the topic's max.message.bytes allows; raise that or lower batch.size`,
-      { context },
-    );
+  if (isTooLarge(code)) {
+    return new RecordTooLargeError(`${text}: larger than the topic's max.message.bytes allows`, {
+      context,
+    });
   }
   if (code === errorCodes.PRODUCER_FENCED) {
     return new TaskMigratedError(`${text}: another producer has taken over`, { context });

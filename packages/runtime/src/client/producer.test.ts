@@ -3,6 +3,7 @@ import {
   InitProducerId,
   Produce,
   RecordBatch,
+  RecordCursor,
   RecordHeaders,
   errorCodes,
 } from '@millrace/protocol';
@@ -246,6 +247,40 @@ describe('Producer', () => {
     const written = brokers.partition('out', 0).values.map((value) => value.replace(/\.+$/, ''));
     expect(written).toEqual(['good-1', 'good-2', 'good-3', 'good-4']);
   });
+
+  it.each(['none', 'lz4'] as const)(
+    'splits a batch that is too large for the topic, headers and all (%s)',
+    async (compression) => {
+      const { clock, brokers, transport, producer } = setUp({ compression, batchBytes: 8_000 });
+      const buffer = producer.partition('out', 0);
+      brokers.refuse = (_topic, _partition, records) =>
+        new RecordBatch(records).recordCount > 3 ? errorCodes.MESSAGE_TOO_LARGE : 0;
+      for (let i = 0; i < 50; i++) {
+        send(buffer, `v${i}`, new RecordHeaders().add('h', String(i)).add('h', null));
+      }
+      expect(await flush(producer, clock)).toBeNull();
+      const { values } = brokers.partition('out', 0);
+      expect(values).toEqual(Array.from({ length: 50 }, (_, i) => `v${i}`));
+      expect(buffer.ackedEndOffset).toBe(50n);
+      expect(transport.count(InitProducerId)).toBe(1);
+      const last = produceRequests(transport).at(-1)?.topicData[0]?.partitionData[0]?.records;
+      const cursor = new RecordCursor();
+      cursor.open(new RecordBatch(last as Buffer));
+      let headers: (string | null)[] = [];
+      while (cursor.next()) {
+        headers = cursor
+          .headers()
+          .all('h')
+          .map(({ value }) => value?.toString() ?? null);
+      }
+      expect(headers).toEqual(['49', null]);
+      brokers.refuse = () => errorCodes.MESSAGE_TOO_LARGE;
+      for (let i = 0; i < 3; i++) send(buffer, `w${i}`);
+      const failure = await flush(producer, clock);
+      expect(failure).toBeInstanceOf(RecordTooLargeError);
+      expect(failure?.message).toContain('max.message.bytes');
+    },
+  );
 
   it('takes a new producer id before a sequence would exceed an int32', async () => {
     const { clock, brokers, transport, producer } = setUp();

@@ -23,9 +23,10 @@ import type { AccumulatorOwner } from './partition-accumulator.ts';
 import { topicPartitionKey } from './ports.ts';
 import type { PartitionBuffer, ProducerOptions, ProducerPort, TopicPartitionKey } from './ports.ts';
 import { ProduceBatch } from './produce-batch.ts';
-import { produceError, produceVerdict } from './produce-errors.ts';
+import { isTooLarge, produceError, produceVerdict } from './produce-errors.ts';
 import { IdentitySource } from './producer-identity.ts';
 import { Sleeper } from './sleeper.ts';
+import { splitBatch } from './split-batch.ts';
 import type { Transport } from './transport.ts';
 import { withDeadline } from './with-deadline.ts';
 
@@ -491,6 +492,10 @@ export class Producer implements ProducerPort, AccumulatorOwner {
         if (accumulator.firstUnresolved === batch) this.#startOver(accumulator);
         return;
       case 'failed':
+        if (isTooLarge(errorCode) && batch.recordCount > 1) {
+          this.#split(sent);
+          return;
+        }
         // The sequences of later batches build on this one, which is not written.
         accumulator.mustRenew = true;
         this.#fail(
@@ -499,6 +504,22 @@ export class Producer implements ProducerPort, AccumulatorOwner {
         );
         return;
     }
+  }
+
+  /** Two smaller batches instead of one that is too large for the topic. */
+  #split({ accumulator, batch }: Sent): void {
+    for (const half of splitBatch(batch, this.#pool)) {
+      for (const waiter of batch.waiters) {
+        waiter.batchCount++;
+        half.waiters.push(waiter);
+      }
+      this.#incomplete.add(half);
+      this.#bufferedBytes += half.bufferedBytes;
+      this.#releaseBuilder(half);
+      accumulator.requeue(half);
+    }
+    this.#ready.add(accumulator);
+    this.#finish(batch, true);
   }
 
   #unanswered(request: readonly Sent[], error: unknown): void {
