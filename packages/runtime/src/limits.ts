@@ -9,8 +9,6 @@ export const INPUT_BUFFER_MAX_BYTES = 64 * 1024 * 1024;
 /** Least and largest part of it that one queue may fill, bytes. */
 export const QUEUE_SHARE_MIN_BYTES = 64 * 1024;
 export const QUEUE_SHARE_MAX_BYTES = 2 * 1024 * 1024;
-/** Highest number of partitions that a topology may name for one topic; what a broker accepts is far less. */
-export const PARTITION_COUNT_MAX = 1_000_000;
 
 /** First size of the buffer into which a task's keys are serialized, bytes. */
 export const KEY_SCRATCH_INITIAL_BYTES = 4 * 1024;
@@ -32,8 +30,6 @@ export const RESTORE_PROGRESS_INTERVAL_MS = 1_000;
 
 /** Wait before something that timed out is tried again, ms. */
 export const RETRY_BACKOFF_MS = 100;
-/** Longest wait between two tries, ms. */
-export const RETRY_BACKOFF_MAX_MS = 5_000;
 
 /** Largest user data of a group member that is decoded, bytes. */
 export const USER_DATA_MAX_BYTES = 4 * 1024 * 1024;

@@ -17,7 +17,7 @@ import type {
 } from './record-collector-port.ts';
 
 /** The production handler's word on a record of the task; `fail` makes the collector throw. */
-export type ProductionFailure = (error: ProductionError) => 'fail' | 'continue';
+type ProductionFailure = (error: ProductionError) => 'fail' | 'continue';
 
 export interface TaskRecordCollectorOptions {
   readonly producer: ProducerPort;

@@ -6,12 +6,12 @@ import { coerce } from './coerce.ts';
  * convict takes a dot in a name for nesting, and some of Kafka's names are both a leaf and a parent of
  * others (`client.id`, `topology.optimization`). Inside of convict dots are written as colons.
  */
-export function escapeName(name: string): string {
+function escapeName(name: string): string {
   return name.replaceAll('.', ':');
 }
 
 /** The environment variable of a key: `MILLRACE_COMMIT_INTERVAL_MS`. */
-export function environmentName(name: string): string {
+function environmentName(name: string): string {
   return `MILLRACE_${name.replaceAll(/[.-]/g, '_').toUpperCase()}`;
 }
 

@@ -26,7 +26,7 @@ export interface Allowed {
   readonly accepts: (value: unknown) => boolean;
 }
 
-export type Importance = 'high' | 'medium' | 'low';
+type Importance = 'high' | 'medium' | 'low';
 
 /**
  * One configuration key. `effect` is false for keys of Kafka Streams that are accepted, so that a
@@ -71,13 +71,6 @@ export function define<const N extends string, const T extends ConfigType>(
 
 export function atLeast(min: number): Allowed {
   return { text: `≥ ${String(min)}`, accepts: (value) => (value as number) >= min };
-}
-
-export function between(min: number, max: number): Allowed {
-  return {
-    text: `${String(min)} to ${String(max)}`,
-    accepts: (value) => (value as number) >= min && (value as number) <= max,
-  };
 }
 
 export function oneOf(...choices: readonly (string | null)[]): Allowed {

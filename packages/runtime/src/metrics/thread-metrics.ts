@@ -5,7 +5,7 @@ import type { MetricsRegistry } from './registry.ts';
 import { MetricsGroup } from './registry.ts';
 
 /** The tasks of a thread, those closed before included. */
-export interface MeasuredTasks {
+interface MeasuredTasks {
   readonly processedCount: number;
   readonly droppedCount: number;
   readonly createdCount: number;

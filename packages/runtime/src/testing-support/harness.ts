@@ -23,7 +23,7 @@ export interface HarnessOptions {
   readonly options?: KafkaStreamsOptions;
 }
 
-export const APPLICATION_ID = 'app';
+const APPLICATION_ID = 'app';
 
 export function createHarness(setup: HarnessOptions): Harness {
   const cluster = setup.cluster ?? new FakeCluster();
