@@ -14,7 +14,7 @@ export interface Operation extends JsonObject {
   readonly valueSerde?: string;
 }
 
-export interface RecordInput {
+interface RecordInput {
   readonly topic: string;
   readonly key: Json;
   readonly value: Json;
@@ -22,14 +22,14 @@ export interface RecordInput {
   readonly headers?: readonly (readonly [string, Json])[];
 }
 
-export type Input = RecordInput | { readonly advanceWallClockMs: number };
+type Input = RecordInput | { readonly advanceWallClockMs: number };
 
 export interface Step {
   readonly notes?: readonly (readonly [string, string])[];
   readonly outputs: readonly JsonObject[];
 }
 
-export interface CaseError {
+interface CaseError {
   readonly phase: 'build' | 'start' | 'step' | 'close';
   readonly step?: number;
   readonly chain: readonly (readonly [string, string | null])[];

@@ -50,7 +50,7 @@ export interface Types {
 }
 
 /** An operation that the interpreter, or the DSL so far, has no word for. */
-export class UnsupportedOperation extends Error {}
+class UnsupportedOperation extends Error {}
 
 /** Turns a case's list of DSL calls into a topology, through the public DSL. */
 export class Interpreter {

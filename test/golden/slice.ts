@@ -13,7 +13,7 @@ const NOT_YET = [
 ];
 const STORED = new Set(['table', 'count', 'reduce', 'aggregate']);
 
-export function configOf(golden: GoldenCase, variant: number): Config {
+function configOf(golden: GoldenCase, variant: number): Config {
   return { ...golden.config, ...golden.variants?.[variant] };
 }
 
