@@ -12,10 +12,10 @@ export interface Airport {
 
 /** All airports of airports.csv, in file order. */
 export function readAirports(): Airport[] {
-  const rows = parse(readFileSync(vegaDataFile('airports.csv')), {
+  const rows = parse<Record<string, string>>(readFileSync(vegaDataFile('airports.csv')), {
     columns: true,
     skip_empty_lines: true,
-  }) as Record<string, string>[];
+  });
   return rows.map((row) => ({
     iata: field(row, 'iata'),
     name: field(row, 'name'),

@@ -15,10 +15,10 @@ const MONTHS = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');
 
 /** All prices of stocks.csv, in file order: symbol by symbol, month by month. */
 export function readPrices(): Price[] {
-  const rows = parse(readFileSync(vegaDataFile('stocks.csv')), {
+  const rows = parse<Record<string, string>>(readFileSync(vegaDataFile('stocks.csv')), {
     columns: true,
     skip_empty_lines: true,
-  }) as Record<string, string>[];
+  });
   return rows.map(({ symbol, date, price }, index) => {
     const at = parseDate(date ?? '');
     const dollars = Number(price);
