@@ -1,13 +1,13 @@
 import type { Logger } from 'pino';
 import type { RecordHeaders } from '@millrace/protocol';
-import type { RecordCollector } from '../commit/record-collector-port.ts';
+import type { RecordCollector } from '../operators/record-collector.ts';
 import { TopologyError } from '../errors.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { StateStore } from '../state/store.ts';
 import { DroppedRecords } from './dropped-records.ts';
 import type { RecordQueue } from './record-queue.ts';
 import type { StreamTime } from './stream-time.ts';
-import type { TaskContext, TaskId } from './task-context.ts';
+import type { TaskContext, TaskId } from '../operators/task-context.ts';
 
 /** The context of one task: what is current is read from the queue in hand, nothing is copied per record. */
 export class StreamTaskContext implements TaskContext {

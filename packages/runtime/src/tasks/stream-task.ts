@@ -23,7 +23,7 @@ import { PartitionGroup } from './partition-group.ts';
 import { RecordQueue } from './record-queue.ts';
 import { StreamTaskContext } from './stream-task-context.ts';
 import { StreamTime } from './stream-time.ts';
-import type { TaskId } from './task-context.ts';
+import type { TaskId } from '../operators/task-context.ts';
 import { taskName } from './task-id.ts';
 import type { TaskEvent, TaskState } from './task-states.ts';
 import { taskTransitions } from './task-states.ts';

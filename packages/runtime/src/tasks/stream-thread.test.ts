@@ -16,7 +16,7 @@ import { createHarness, startHarness } from '../testing-support/harness.ts';
 import type { Outcome } from '../operators/processor-node.ts';
 import { ProcessorNode } from '../operators/processor-node.ts';
 import { Topology } from '../topology/topology.ts';
-import type { TaskContext } from './task-context.ts';
+import type { TaskContext } from '../operators/task-context.ts';
 
 const strings = { key: serdes.string(), value: serdes.string() };
 
@@ -451,6 +451,43 @@ describe('the loop of a stream thread', () => {
     producer.drained();
     await harness.clock.advance(0);
     expect(metric(harness, 'process-total')).toBe(5);
+    await harness.streams.close();
+  });
+
+  it('leaves a partition out of fetches while its queue is full, and keeps its memory bounded', async () => {
+    const made = cluster();
+    const value = 'x'.repeat(200_000);
+    const log = made.log('in');
+    for (let i = 0; i < 100; i++) log.write([{ key: 'k', value, timestamp: i }]);
+    const gates: (() => void)[] = [];
+    const builder = new StreamsBuilder();
+    builder
+      .stream('in', strings)
+      .peek(
+        () =>
+          new Promise<void>((resolve) => {
+            gates.push(resolve);
+          }),
+      )
+      .mapValues((text) => String(text.length), { value: serdes.string() })
+      .to('out', strings);
+    const harness = await start({
+      topology: builder.build(),
+      cluster: made,
+      config: { 'buffered.records.per.partition': 10 },
+    });
+    const fetcher = harness.client.fetchers[0];
+    await harness.clock.advance(1_000);
+    const positionWhenFull = fetcher?.position('in', 0) ?? 0n;
+    expect(fetcher?.pauses).toEqual(['in-0']);
+    expect(positionWhenFull).toBeLessThan(40n);
+    for (let i = 0; i < 100; i++) {
+      gates.shift()?.();
+      await harness.clock.advance(1);
+    }
+    await harness.clock.advance(30_000);
+    expect(made.group('app').offsets.get('in-0')?.offset).toBe(100n);
+    expect(made.log('out').records()).toHaveLength(100);
     await harness.streams.close();
   });
 

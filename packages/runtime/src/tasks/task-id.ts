@@ -1,4 +1,4 @@
-import type { TaskId } from './task-context.ts';
+import type { TaskId } from '../operators/task-context.ts';
 
 /** `<subtopology>_<partition>`, as logs, directories and metrics show it. */
 export type TaskName = string;

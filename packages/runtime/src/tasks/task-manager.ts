@@ -7,7 +7,7 @@ import type { Restorer } from '../restore/restorer.ts';
 import type { FlowControl } from './flow-control.ts';
 import type { RecordQueue } from './record-queue.ts';
 import type { InputPosition, StreamTask } from './stream-task.ts';
-import type { TaskId } from './task-context.ts';
+import type { TaskId } from '../operators/task-context.ts';
 import type { TaskName } from './task-id.ts';
 import { taskName } from './task-id.ts';
 

@@ -1,7 +1,7 @@
 import type { PartitionBuffer, ProducerPort } from '../client/ports.ts';
 import type { StateStore } from '../state/store.ts';
 import type { Changelog } from '../topology/built-topology.ts';
-import type { TaskContext } from './task-context.ts';
+import type { TaskContext } from '../operators/task-context.ts';
 
 /** One store of a task with its changelog partition. */
 export interface TaskStore {

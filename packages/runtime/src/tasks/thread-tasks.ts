@@ -6,7 +6,7 @@ import type { OffsetReset } from '../topology/built-topology.ts';
 import { FlowControl } from './flow-control.ts';
 import { findInputPositions, resetOffsets } from './input-positions.ts';
 import { StreamTask } from './stream-task.ts';
-import type { TaskId } from './task-context.ts';
+import type { TaskId } from '../operators/task-context.ts';
 import type { TaskName } from './task-id.ts';
 import { taskName } from './task-id.ts';
 import { TaskManager } from './task-manager.ts';
