@@ -96,7 +96,7 @@ function topology(): Topology {
         .windowedBy(timeWindows({ size: '10s' }))
         .count()
         .toStream()
-        .map((key, count) => [`${key.key}@${key.window.start}`, String(count)] as const)
+        .map((key, count) => [`${key.key}@${key.start}`, String(count)])
         .to(output, produced);
       break;
     case 'rekey':

@@ -80,10 +80,10 @@ export {
   type TopologySourceOptions,
 } from './topology/topology.ts';
 
-export type { TaskContext, TaskId } from './tasks/task-context.ts';
+export type { TaskContext, TaskId } from './operators/task-context.ts';
 export type {
-  PartitionAppender,
   RecordCollector,
   StreamPartitioner,
   TopicSender,
-} from './commit/record-collector-port.ts';
+} from './operators/record-collector.ts';
+export type { PartitionAppender } from './state/partition-appender.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { TaskId } from '../tasks/task-context.ts';
+import type { TaskId } from '../operators/task-context.ts';
 import { taskName } from '../tasks/task-id.ts';
 import type { AssignorMember } from './assignor.ts';
 import { assignTasks } from './assignor.ts';

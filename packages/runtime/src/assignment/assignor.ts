@@ -1,4 +1,4 @@
-import type { TaskId } from '../tasks/task-context.ts';
+import type { TaskId } from '../operators/task-context.ts';
 import type { TaskName } from '../tasks/task-id.ts';
 import { compareTaskIds, taskName } from '../tasks/task-id.ts';
 

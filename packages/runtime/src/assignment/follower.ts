@@ -1,6 +1,6 @@
 import type { MemberAssignment, TopicPartition } from '../client/ports.ts';
 import { MisconfiguredTopicError, MissingSourceTopicError } from '../errors.ts';
-import type { TaskId } from '../tasks/task-context.ts';
+import type { TaskId } from '../operators/task-context.ts';
 import type { TaskName } from '../tasks/task-id.ts';
 import { taskName } from '../tasks/task-id.ts';
 import type { BuiltTopology } from '../topology/built-topology.ts';

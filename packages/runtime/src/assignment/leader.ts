@@ -1,6 +1,6 @@
 import type { MemberAssignment, MemberSubscription, TopicPartition } from '../client/ports.ts';
 import { MisconfiguredTopicError, MissingSourceTopicError } from '../errors.ts';
-import type { TaskId } from '../tasks/task-context.ts';
+import type { TaskId } from '../operators/task-context.ts';
 import type { BuiltTopology } from '../topology/built-topology.ts';
 import { assignTasks } from './assignor.ts';
 import type { PartitionCounts } from './partition-counts.ts';

@@ -1,6 +1,6 @@
 import type { Reader } from '@millrace/protocol';
 import { Writer } from '@millrace/protocol';
-import type { TaskId } from '../tasks/task-context.ts';
+import type { TaskId } from '../operators/task-context.ts';
 import { openUserData, USER_DATA_MAGIC } from './versioned-data.ts';
 
 /** What a member tells the leader when it joins. */

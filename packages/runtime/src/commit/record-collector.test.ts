@@ -6,7 +6,7 @@ import { serdes } from '../serdes/serdes.ts';
 import { FakeClient } from '../testing-support/fake-client.ts';
 import { FakeCluster } from '../testing-support/fake-cluster.ts';
 import { TaskRecordCollector } from './record-collector.ts';
-import type { StreamPartitioner, TopicSender } from './record-collector-port.ts';
+import type { StreamPartitioner, TopicSender } from '../operators/record-collector.ts';
 
 const text = serdes.string();
 

@@ -10,11 +10,11 @@ import {
 import type { Random } from '../platform/random.ts';
 import type { RecordSerde } from '../serdes/serde.ts';
 import type {
-  PartitionAppender,
   RecordCollector,
   StreamPartitioner,
   TopicSender,
-} from './record-collector-port.ts';
+} from '../operators/record-collector.ts';
+import type { PartitionAppender } from '../state/partition-appender.ts';
 
 /** The production handler's word on a record of the task; `fail` makes the collector throw. */
 type ProductionFailure = (error: ProductionError) => 'fail' | 'continue';

@@ -1,4 +1,4 @@
-import type { StreamPartitioner } from '../commit/record-collector-port.ts';
+import type { StreamPartitioner } from '../operators/record-collector.ts';
 import type { Serde } from '../serdes/serde.ts';
 import type { Logging } from '../state/store-builders.ts';
 import type { OffsetReset, TimestampExtractor } from '../topology/built-topology.ts';

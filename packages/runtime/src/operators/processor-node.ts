@@ -1,5 +1,5 @@
 import type { RecordHeaders } from '@millrace/protocol';
-import type { TaskContext } from '../tasks/task-context.ts';
+import type { TaskContext } from './task-context.ts';
 
 /** `undefined`: done. A promise: this record, and only this record, is asynchronous. */
 export type Outcome = Promise<void> | undefined;

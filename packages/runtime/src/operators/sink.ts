@@ -1,7 +1,7 @@
 import type { RecordHeaders } from '@millrace/protocol';
-import type { StreamPartitioner, TopicSender } from '../commit/record-collector-port.ts';
+import type { StreamPartitioner, TopicSender } from './record-collector.ts';
 import type { RecordSerde } from '../serdes/serde.ts';
-import type { TaskContext } from '../tasks/task-context.ts';
+import type { TaskContext } from './task-context.ts';
 import { ProcessorNode, type Outcome } from './processor-node.ts';
 
 /**

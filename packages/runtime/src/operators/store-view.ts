@@ -1,7 +1,7 @@
 import type { KeyValueStore } from '../state/key-value-store.ts';
 import type { WindowStore } from '../state/window-store.ts';
 import type { Windowed } from '../serdes/windowed-key.ts';
-import type { TaskContext } from '../tasks/task-context.ts';
+import type { TaskContext } from './task-context.ts';
 import type { TableView, ValueGetter } from './table.ts';
 
 class KeyValueGetter<K, V> implements ValueGetter<K, V> {

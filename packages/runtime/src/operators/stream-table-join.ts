@@ -1,5 +1,5 @@
 import type { RecordHeaders } from '@millrace/protocol';
-import type { TaskContext } from '../tasks/task-context.ts';
+import type { TaskContext } from './task-context.ts';
 import { isPromise, type Awaitable } from './outcome.ts';
 import { ProcessorNode, type Outcome } from './processor-node.ts';
 import type { TableView, ValueGetter } from './table.ts';

@@ -1,6 +1,6 @@
 import type { RecordHeaders } from '@millrace/protocol';
 import type { KeyValueStore } from '../state/key-value-store.ts';
-import type { TaskContext } from '../tasks/task-context.ts';
+import type { TaskContext } from './task-context.ts';
 import { ProcessorNode, type Outcome } from './processor-node.ts';
 import { keyValueView } from './store-view.ts';
 import type { TableSource, TableView } from './table.ts';

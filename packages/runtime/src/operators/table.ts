@@ -1,4 +1,4 @@
-import type { TaskContext } from '../tasks/task-context.ts';
+import type { TaskContext } from './task-context.ts';
 import type { Awaitable } from './outcome.ts';
 
 /** Reads a table's current value while another node processes a record. One per task. */

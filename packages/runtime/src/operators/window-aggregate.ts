@@ -1,7 +1,7 @@
 import type { RecordHeaders } from '@millrace/protocol';
 import { Windowed } from '../serdes/windowed-key.ts';
 import type { WindowStore } from '../state/window-store.ts';
-import type { TaskContext } from '../tasks/task-context.ts';
+import type { TaskContext } from './task-context.ts';
 import { oldValue, type Aggregator, type Initializer } from './aggregate.ts';
 import { isPromise } from './outcome.ts';
 import { ProcessorNode, type Outcome } from './processor-node.ts';

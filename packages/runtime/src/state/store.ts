@@ -1,5 +1,5 @@
 import type { RecordCursor, RecordHeaders } from '@millrace/protocol';
-import type { PartitionAppender } from '../commit/record-collector-port.ts';
+import type { PartitionAppender } from './partition-appender.ts';
 import type { SerdeResolver } from '../serdes/serde-resolver.ts';
 
 /** What a store may ask of the task that it belongs to; a `TaskContext` has it. */

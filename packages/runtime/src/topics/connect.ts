@@ -1,4 +1,4 @@
-import type { Kafka } from 'kafkajs';
+import type { KafkaJsClientOptions } from '../client/kafkajs/kafkajs-client.ts';
 import type { Logger } from 'pino';
 import type { StreamsClient } from '../client/ports.ts';
 import type { StreamsConfigInput } from '../config/config-input.ts';
@@ -10,7 +10,7 @@ import { systemRandom } from '../platform/random.ts';
 
 export interface ConnectOptions {
   /** A kafkajs instance of your own, with its brokers, TLS and SASL; bootstrap.servers is then not needed. */
-  readonly kafka?: Kafka;
+  readonly kafka?: NonNullable<KafkaJsClientOptions['kafka']>;
   readonly logger?: Logger;
 }
 

@@ -1,7 +1,7 @@
 import { murmur2, toPositive } from '@millrace/protocol';
 import type { RecordHeaders } from '@millrace/protocol';
 import { TaskRecordCollector } from '../commit/record-collector.ts';
-import type { StreamPartitioner, TopicSender } from '../commit/record-collector-port.ts';
+import type { StreamPartitioner, TopicSender } from '../operators/record-collector.ts';
 import type { ProducerPort, StreamsClient } from '../client/ports.ts';
 import { ShutdownError } from '../errors.ts';
 import { TOPIC_WRITER_BATCH_BYTES, TOPIC_WRITER_BUFFER_BYTES } from '../limits.ts';

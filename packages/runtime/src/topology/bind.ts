@@ -1,4 +1,4 @@
-import type { StreamPartitioner } from '../commit/record-collector-port.ts';
+import type { StreamPartitioner } from '../operators/record-collector.ts';
 import { InvariantError } from '../errors.ts';
 import type { ProcessorNode } from '../operators/processor-node.ts';
 import { SinkOperator } from '../operators/sink.ts';

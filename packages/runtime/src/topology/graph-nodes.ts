@@ -1,4 +1,4 @@
-import type { StreamPartitioner } from '../commit/record-collector-port.ts';
+import type { StreamPartitioner } from '../operators/record-collector.ts';
 import { TopologyError } from '../errors.ts';
 import { FilterOperator } from '../operators/filter.ts';
 import type { ProcessorNode } from '../operators/processor-node.ts';

@@ -1,9 +1,9 @@
 import type { RecordHeaders } from '@millrace/protocol';
 import pino from 'pino';
-import type { RecordCollector } from '../../commit/record-collector-port.ts';
+import type { RecordCollector } from '../record-collector.ts';
 import type { RecordSerde } from '../../serdes/serde.ts';
 import type { StateStore } from '../../state/store.ts';
-import type { TaskContext } from '../../tasks/task-context.ts';
+import type { TaskContext } from '../task-context.ts';
 import { ProcessorNode, type Outcome } from '../processor-node.ts';
 
 /** One record as a node forwarded it. */

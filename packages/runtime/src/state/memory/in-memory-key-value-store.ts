@@ -1,5 +1,5 @@
 import type { RecordCursor } from '@millrace/protocol';
-import type { PartitionAppender } from '../../commit/record-collector-port.ts';
+import type { PartitionAppender } from '../partition-appender.ts';
 import type { RecordSerde } from '../../serdes/serde.ts';
 import type { KeyValueEntry, KeyValueStore } from '../key-value-store.ts';
 import type { StoreContext } from '../store.ts';

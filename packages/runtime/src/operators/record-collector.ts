@@ -1,5 +1,6 @@
 import type { RecordHeaders } from '@millrace/protocol';
 import type { RecordSerde } from '../serdes/serde.ts';
+import type { PartitionAppender } from '../state/partition-appender.ts';
 
 /**
  * Chooses partitions by itself; `undefined` leaves the choice to the default (murmur2 of the key
@@ -23,19 +24,6 @@ export interface TopicSender {
     timestamp: number,
     headers: RecordHeaders | null,
     partitioner: StreamPartitioner<K, V> | null,
-  ): void;
-}
-
-/** Appends to one partition; what a changelog writes to. The key is bytes already. */
-export interface PartitionAppender {
-  append<V>(
-    timestamp: number,
-    keySource: Buffer,
-    keyStart: number,
-    keyEnd: number,
-    value: V | null,
-    valueSerde: RecordSerde<V>,
-    headers: RecordHeaders | null,
   ): void;
 }
 

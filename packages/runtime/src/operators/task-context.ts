@@ -1,0 +1,33 @@
+import type { Logger } from 'pino';
+import type { RecordHeaders } from '@millrace/protocol';
+import type { RecordCollector } from './record-collector.ts';
+import type { StateStore } from '../state/store.ts';
+
+/** A task is one subtopology on one partition: `<subtopology>_<partition>`. */
+export interface TaskId {
+  readonly subtopology: number;
+  readonly partition: number;
+}
+
+/** What nodes and stores may ask of the task that they belong to. */
+export interface TaskContext {
+  readonly applicationId: string;
+  readonly taskId: TaskId;
+  readonly logger: Logger;
+  readonly collector: RecordCollector;
+
+  /** The record being processed; null, -1 and -1n while none is (init, wall-clock punctuation). */
+  readonly topic: string | null;
+  readonly partition: number;
+  /** Made when asked for: inside the record path an offset is a batch's base and a delta. */
+  offset(): bigint;
+
+  /** Highest timestamp that this task has processed, epoch ms; -1 before the first record. */
+  currentStreamTimeMs(): number;
+  /** Cached once per pass of the thread's loop. */
+  currentSystemTimeMs(): number;
+  store(name: string): StateStore;
+  requestCommit(): void;
+  /** Counts a record that was skipped by rule, and logs it at warn once per node and reason, then at debug. */
+  recordDropped(node: string, reason: string, headers?: RecordHeaders | null): void;
+}
