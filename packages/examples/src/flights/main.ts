@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { createLogger, GroupProgress, type StreamsClient } from '@millrace/runtime';
+import { createLogger, GroupProgress, StreamsError, type StreamsClient } from '@millrace/runtime';
 import { CommanderError } from 'commander';
 import { pino } from 'pino';
 import { openCluster, stateDirectory } from '../support/cluster.ts';
@@ -105,7 +105,9 @@ async function main(argv: readonly string[]): Promise<number> {
       console.error(`error: ${error.message}`);
       return EXIT_USAGE;
     }
-    console.error(error);
+    // These say what to do; where they come from helps nobody who runs an example.
+    if (error instanceof StreamsError) console.error(`error: ${error.message}`);
+    else console.error(error);
     return EXIT_FAILED;
   } finally {
     interruption.stop();

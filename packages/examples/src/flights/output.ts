@@ -50,6 +50,10 @@ export class TextOutput implements Output {
 
   loaded({ written, skipped }: LoadResult, seconds: number): void {
     this.#show(null);
+    if (written === 0) {
+      this.#say(`All ${whole(skipped)} flights had been loaded before`);
+      return;
+    }
     const before = skipped === 0 ? '' : `; ${whole(skipped)} were there already`;
     this.#say(`Loaded ${whole(written)} flights (${perSecond(written, seconds)})${before}`);
   }
