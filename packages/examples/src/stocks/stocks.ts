@@ -10,7 +10,7 @@ import { readPrices, type Price } from './prices.ts';
 
 export const STOCKS_APPLICATION_ID = 'latest-prices-by-symbol';
 export const STOCKS_TOPIC = 'stocks';
-export const LATEST_PRICES_TOPIC = 'latest-prices';
+const LATEST_PRICES_TOPIC = 'latest-prices';
 
 const symbolSerde = serdes.string();
 const priceSerde = serdes.json<Price>();

@@ -11,7 +11,7 @@ import {
 export const WORD_COUNT_APPLICATION_ID = 'word-count';
 export const LINES_TOPIC = 'text-lines';
 export const WORD_REPARTITION_TOPIC = `${WORD_COUNT_APPLICATION_ID}-words-repartition`;
-export const COUNTS_TOPIC = 'word-counts';
+const COUNTS_TOPIC = 'word-counts';
 
 const wordSerde = serdes.string();
 const countSerde = serdes.long();
@@ -30,7 +30,7 @@ export function wordCountTopology(): Topology {
 }
 
 /** Lower case; an apostrophe belongs to its word, a hyphen parts two. */
-export function wordsOf(line: string): string[] {
+function wordsOf(line: string): string[] {
   return line.toLowerCase().match(/\p{L}[\p{L}’']*/gu) ?? [];
 }
 
