@@ -3,6 +3,7 @@ import { parseArgs } from 'node:util';
 import { crc32 } from 'node:zlib';
 import {
   connect,
+  createLogger,
   KafkaStreams,
   readTopic,
   serdes,
@@ -26,6 +27,7 @@ const { values: options } = parseArgs({
     store: { type: 'string', default: 'memory' },
     commit: { type: 'string', default: '500' },
     records: { type: 'string', default: '1000000' },
+    'log-level': { type: 'string', default: 'warn' },
   },
 });
 const name = options.case as StreamsCase;
@@ -49,14 +51,18 @@ await admin.createTopics({
   waitForLeaders: true,
 });
 
-const streams = new KafkaStreams(topology(), {
-  'application.id': applicationId,
-  'bootstrap.servers': options.bootstrap,
-  'commit.interval.ms': Number(options.commit),
-  'statestore.cache.max.bytes': 0,
-  'auto.offset.reset': 'earliest',
-  'windowstore.changelog.additional.retention.ms': 36_500 * 86_400_000,
-});
+const streams = new KafkaStreams(
+  topology(),
+  {
+    'application.id': applicationId,
+    'bootstrap.servers': options.bootstrap,
+    'commit.interval.ms': Number(options.commit),
+    'statestore.cache.max.bytes': 0,
+    'auto.offset.reset': 'earliest',
+    'windowstore.changelog.additional.retention.ms': 36_500 * 86_400_000,
+  },
+  { logger: createLogger({ level: options['log-level'] }) },
+);
 const started = performance.now();
 await streams.start();
 const end = records * (name === 'rekey' ? 2 : 1); // a repartition topic is read once more

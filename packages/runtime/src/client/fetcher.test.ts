@@ -433,6 +433,28 @@ describe('Fetcher', () => {
     expect((await fetcher.endOffsets([], 'read_committed')).size).toBe(0);
   });
 
+  it('goes on asking for offsets of a topic of which another partition is given up', async () => {
+    const { clock, fetcher, transport } = setUp();
+    let isLeading = false;
+    transport.on(ListOffsets, ({ body }) => ({
+      topics: body.topics.map(({ name, partitions }) => ({
+        name,
+        partitions: partitions.map(({ partitionIndex }) => ({
+          partitionIndex,
+          errorCode: isLeading ? 0 : errorCodes.NOT_LEADER_OR_FOLLOWER,
+          offset: 9n,
+        })),
+      })),
+    }));
+    const end = fetcher.endOffsets([in0], 'read_committed');
+    await clock.advance(150);
+    fetcher.assign([{ topic: 'in', partition: 1, offset: 0n }]);
+    fetcher.unassign([{ topic: 'in', partition: 1 }]);
+    isLeading = true;
+    await clock.advance(1_500);
+    expect((await end).get('in-0')).toBe(9n);
+  });
+
   it('ends at once when it is closed, whatever it waits for', async () => {
     const { clock, fetcher, serve } = setUp();
     serve(() => new Promise(() => undefined));

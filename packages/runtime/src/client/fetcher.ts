@@ -85,6 +85,8 @@ export class Fetcher implements FetchPort {
   readonly #options: FetcherOptions;
   readonly #metadata: Metadata;
   readonly #sleeper: Sleeper;
+  /** Questions for offsets that are not answered yet. */
+  readonly #listing = new Set<readonly OffsetQuery[]>();
   /** In the order in which brokers are asked: who got data goes to the end. */
   readonly #partitions = new Map<TopicPartitionKey, FetchPartition>();
   readonly #nodes = new Map<number, NodeFetches>();
@@ -128,10 +130,7 @@ export class Fetcher implements FetchPort {
     for (const { topic, partition } of partitions) {
       this.#partitions.delete(topicPartitionKey(topic, partition));
     }
-    const inUse = new Set([...this.#partitions.values()].map(topicOf));
-    for (const { topic } of partitions) {
-      if (!inUse.has(topic)) this.#metadata.untrack(topic);
-    }
+    this.#untrackUnused(partitions);
     this.#kick();
   }
 
@@ -213,12 +212,27 @@ export class Fetcher implements FetchPort {
     return found;
   }
 
-  #listOffsets(
+  async #listOffsets(
     queries: readonly OffsetQuery[],
     isolationLevel: IsolationLevel,
   ): Promise<Map<TopicPartitionKey, bigint>> {
     const context = { ...this.#context, metadata: this.#metadata, sleeper: this.#sleeper };
-    return listOffsets(context, queries, isolationLevel);
+    this.#listing.add(queries);
+    try {
+      return await listOffsets(context, queries, isolationLevel);
+    } finally {
+      this.#listing.delete(queries);
+      this.#untrackUnused(queries);
+    }
+  }
+
+  /** A topic is also in use while somebody asks for its offsets: one partition may be done before another. */
+  #untrackUnused(partitions: readonly TopicPartition[]): void {
+    const inUse = new Set([...this.#partitions.values()].map(topicOf));
+    for (const queries of this.#listing) for (const { topic } of queries) inUse.add(topic);
+    for (const { topic } of partitions) {
+      if (!inUse.has(topic)) this.#metadata.untrack(topic);
+    }
   }
 
   /** Several changes of one turn make one pass. */
