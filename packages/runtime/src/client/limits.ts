@@ -38,6 +38,8 @@ export const PRODUCE_REQUESTS_IN_FLIGHT_MAX = 5;
 export const PRODUCE_REQUEST_BYTES_MAX = 1024 * 1024;
 /** Memory that empty batch builders may hold for reuse. */
 export const POOLED_BUILDER_BYTES_MAX = 32 * 1024 * 1024;
+/** A batch grows to this beyond `batch.size` while another of its partition waits to be sent, bytes. */
+export const GROWN_BATCH_BYTES = 256 * 1024;
 /** First size of a batch builder; it grows to what its batches need. */
 export const BUILDER_INITIAL_BYTES = 4 * 1024;
 /** A sequence is an int32; a new producer id is taken before it would wrap. */

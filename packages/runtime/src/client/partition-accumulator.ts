@@ -5,7 +5,10 @@ import type { ProduceBatch, ProducerIdentity } from './produce-batch.ts';
 
 /** What a partition's buffer asks of its producer. */
 export interface AccumulatorOwner {
+  /** What a batch is closed at as soon as it could be sent. */
   readonly batchBytes: number;
+  /** What it may grow to while another of its partition waits to be sent. */
+  readonly grownBatchBytes: number;
   readonly maxRequestBytes: number;
   openBatch(accumulator: PartitionAccumulator): ProduceBatch;
   closeBatch(accumulator: PartitionAccumulator): void;
@@ -33,6 +36,8 @@ export class PartitionAccumulator implements PartitionBuffer {
   isRetrying = false;
   /** Monotonic ms; nothing is sent before. */
   retryAt = -Infinity;
+  /** False once the broker has refused a batch for its size. */
+  mayGrow = true;
   /** As metadata of `metadataVersion` had it; -1: no leader. */
   leader = -1;
   metadataVersion = -1;
@@ -65,14 +70,21 @@ export class PartitionAccumulator implements PartitionBuffer {
       builder.append(timestamp, keySource, keyStart, keyEnd, value, valueSerde, headers);
     }
     const size = builder.sizeInBytes;
-    if (size > owner.batchBytes) {
-      // Only a first record may be larger than a batch.
-      if (size > owner.maxRequestBytes) throw owner.refuse(this, size);
-      owner.addBuffered(batch, size - before);
-      owner.closeBatch(this);
-      return;
-    }
+    // Only a first record may be larger than a request.
+    if (size > owner.maxRequestBytes) throw owner.refuse(this, size);
     owner.addBuffered(batch, size - before);
+    // Closed when another record like this one would be too much.
+    if (this.isDue(size + size - before)) owner.closeBatch(this);
+  }
+
+  /**
+   * Whether an open batch of this size should be closed. At `batch.size` it is, but not while another
+   * batch waits: closed it would only wait behind it, and many small batches cost broker and client
+   * more than a few large ones.
+   */
+  isDue(size: number): boolean {
+    const { batchBytes, grownBatchBytes } = this.#owner;
+    return size > (this.mayGrow && this.queue.length > 0 ? grownBatchBytes : batchBytes);
   }
 
   /** The batch whose records come first among those that are not acknowledged. */

@@ -169,6 +169,8 @@ export interface FetchPort {
 export interface ProducerOptions {
   readonly lingerMs: number;
   readonly batchBytes: number;
+  /** What a batch may grow to while another of its partition waits to be sent; default 256 KiB. */
+  readonly grownBatchBytes?: number;
   readonly bufferBytes: number;
   readonly requestTimeoutMs: number;
   readonly deliveryTimeoutMs: number;

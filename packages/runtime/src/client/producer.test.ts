@@ -41,6 +41,7 @@ function setUp(options: Partial<ProducerOptions> = {}, nodeCount = 1, random = (
     {
       lingerMs: 5,
       batchBytes: 16_384,
+      grownBatchBytes: 0,
       bufferBytes: 1 << 20,
       requestTimeoutMs: 1_000,
       deliveryTimeoutMs: 10_000,
@@ -134,6 +135,38 @@ describe('Producer', () => {
     expect(await flush(producer, clock)).toBeNull();
     expect(brokers.partition('out', 0).values).toEqual(
       Array.from({ length: 100 }, (_, i) => `value-${i}`),
+    );
+  });
+
+  it('lets a batch grow while another one waits, up to a bound, and not after a refusal', async () => {
+    const { clock, brokers, transport, producer } = setUp({
+      batchBytes: 200,
+      grownBatchBytes: 2_000,
+    });
+    const buffer = producer.partition('out', 0);
+    await clock.advance(200);
+    for (let i = 0; i < 200; i++) send(buffer, `value-${i}`);
+    expect(await flush(producer, clock)).toBeNull();
+    const sizes = produceRequests(transport).map(
+      ({ topicData }) => topicData[0]?.partitionData[0]?.records?.length ?? 0,
+    );
+    expect(sizes[0]).toBeLessThanOrEqual(200);
+    expect(Math.max(...sizes)).toBeGreaterThan(1_500);
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(2_000);
+
+    // A topic with a smaller limit than the bound: split once, and then small for good.
+    brokers.refuse = (_topic, _partition, records) =>
+      records.length > 1_000 ? errorCodes.MESSAGE_TOO_LARGE : 0;
+    for (let i = 200; i < 400; i++) send(buffer, `value-${i}`);
+    expect(await flush(producer, clock)).toBeNull();
+    const before = transport.count(Produce);
+    for (let i = 400; i < 600; i++) send(buffer, `value-${i}`);
+    expect(await flush(producer, clock)).toBeNull();
+    for (const { topicData } of produceRequests(transport).slice(before)) {
+      expect(topicData[0]?.partitionData[0]?.records?.length).toBeLessThanOrEqual(200);
+    }
+    expect(brokers.partition('out', 0).values).toEqual(
+      Array.from({ length: 600 }, (_, i) => `value-${i}`),
     );
   });
 

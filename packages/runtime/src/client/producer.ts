@@ -12,6 +12,7 @@ import { isLeadershipError } from './error-codes.ts';
 import { MissingTopicError, RecordTooLargeError } from './errors.ts';
 import {
   FAILURES_BEFORE_WARNING,
+  GROWN_BATCH_BYTES,
   OUTAGE_WARNING_INTERVAL_MS,
   PRODUCE_REQUESTS_IN_FLIGHT_MAX,
   PRODUCE_REQUEST_BYTES_MAX,
@@ -56,6 +57,7 @@ interface Sent {
  */
 export class Producer implements ProducerPort, AccumulatorOwner {
   readonly batchBytes: number;
+  readonly grownBatchBytes: number;
   readonly maxRequestBytes: number;
   readonly #context: ProducerContext;
   readonly #options: ProducerOptions;
@@ -85,7 +87,11 @@ export class Producer implements ProducerPort, AccumulatorOwner {
     this.maxRequestBytes = options.maxRequestBytes ?? PRODUCE_REQUEST_BYTES_MAX;
     this.batchBytes = Math.min(options.batchBytes, this.maxRequestBytes);
     this.#sleeper = new Sleeper(context.clock);
-    this.#pool = new BatchPool(options.compression, this.batchBytes);
+    this.grownBatchBytes = Math.min(
+      Math.max(this.batchBytes, options.grownBatchBytes ?? GROWN_BATCH_BYTES),
+      this.maxRequestBytes,
+    );
+    this.#pool = new BatchPool(options.compression, this.grownBatchBytes);
     const { requestTimeoutMs } = options;
     const onFatal = (error: Error): void => {
       this.#failEverything(error);
@@ -422,6 +428,9 @@ export class Producer implements ProducerPort, AccumulatorOwner {
   #take(accumulator: PartitionAccumulator, batch: ProduceBatch): Buffer {
     accumulator.queue.shift();
     accumulator.inFlight.push(batch);
+    // What has grown behind it waits for nothing now.
+    const openBytes = accumulator.open?.builder?.sizeInBytes ?? 0;
+    if (accumulator.isDue(openBytes)) this.closeBatch(accumulator);
     // The next turn is that of the others.
     this.#ready.delete(accumulator);
     if (accumulator.queue.length > 0) this.#ready.add(accumulator);
@@ -508,6 +517,7 @@ export class Producer implements ProducerPort, AccumulatorOwner {
 
   /** Two smaller batches instead of one that is too large for the topic. */
   #split({ accumulator, batch }: Sent): void {
+    accumulator.mayGrow = false;
     for (const half of splitBatch(batch, this.#pool)) {
       for (const waiter of batch.waiters) {
         waiter.batchCount++;
