@@ -17,7 +17,7 @@ export const streamsCases = ['map', 'count', 'window', 'rekey', 'join'] as const
 export type StreamsCase = (typeof streamsCases)[number];
 
 const ROUNDS = 3;
-const RECORDS = 1_000_000;
+const RECORDS = 2_000_000;
 const APP_DEADLINE_MS = 10 * 60_000;
 const run = promisify(execFile);
 
