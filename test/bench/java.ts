@@ -8,7 +8,7 @@ const JAVA_DEADLINE_MS = 10 * 60_000;
 const run = promisify(execFile);
 
 /** The Java side, built once into the cache; its folder holds classes/ and lib/. */
-export function javaSide(): string {
+function javaSide(): string {
   const source = join(supportFolder(), '..', 'bench', 'java');
   const build = join(cacheFolder(), `bench-java-source.${String(process.pid)}`);
   return mavenFolder('bench-java', join(build, 'pom.xml'), (output) => {

@@ -13,7 +13,7 @@ export interface StreamsResult {
   readonly digest: number;
 }
 
-export const streamsCases = ['map', 'count', 'window', 'rekey', 'join'] as const;
+const streamsCases = ['map', 'count', 'window', 'rekey', 'join'] as const;
 export type StreamsCase = (typeof streamsCases)[number];
 
 const ROUNDS = 3;

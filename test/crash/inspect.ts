@@ -3,7 +3,7 @@ import { FLIGHTS_TOPIC, flightSerde, iataSerde } from '@millrace/examples';
 import { connect, GroupProgress, readTopic, silentLogger } from '@millrace/runtime';
 import { startBroker } from '@millrace/broker';
 
-export interface TopicOffsets {
+interface TopicOffsets {
   readonly committed: number;
   readonly end: number;
 }

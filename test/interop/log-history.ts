@@ -1,6 +1,6 @@
 export const T0 = 1_700_000_000_000;
 
-export interface RecordStep {
+interface RecordStep {
   readonly key: string | null;
   readonly value: string | null;
   readonly timestamp: number;

@@ -22,7 +22,7 @@ export interface KafkaOptions {
   readonly purpose?: 'test' | 'bench';
 }
 
-export interface SaslSslAccess {
+interface SaslSslAccess {
   readonly bootstrapServers: string;
   readonly username: string;
   readonly password: string;
@@ -55,7 +55,7 @@ const USERNAME = 'millrace';
 const PASSWORD = 'millrace-secret';
 
 /** Asks the system for `count` different free ports. */
-export async function freePorts(count: number): Promise<number[]> {
+async function freePorts(count: number): Promise<number[]> {
   const servers = Array.from({ length: count }, () => createServer());
   const ports = await Promise.all(
     servers.map(

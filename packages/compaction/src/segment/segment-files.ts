@@ -6,8 +6,6 @@ type SegmentSuffix = (typeof SEGMENT_SUFFIXES)[number];
 
 export const SNAPSHOT_SUFFIX = '.snapshot';
 export const DELETED_SUFFIX = '.deleted';
-const CLEANED_SUFFIX = '.cleaned';
-const SWAP_SUFFIX = '.swap';
 
 const OFFSET_DIGITS = 20;
 const MAX_OFFSET = 9_223_372_036_854_775_807n;
@@ -26,7 +24,7 @@ export interface SegmentFileName {
   /** `.log` ...; also `.snapshot`. */
   readonly kind: SegmentSuffix | typeof SNAPSHOT_SUFFIX;
   /** `.deleted`, `.cleaned`, `.swap`, or none for a file in use. */
-  readonly state: '' | typeof DELETED_SUFFIX | typeof CLEANED_SUFFIX | typeof SWAP_SUFFIX;
+  readonly state: '' | typeof DELETED_SUFFIX | '.cleaned' | '.swap';
 }
 
 const PATTERN =

@@ -28,10 +28,3 @@ export const systemClock: Clock = {
     };
   },
 };
-
-/** Resolves after `ms`. */
-export function delay(clock: Clock, ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    clock.setTimer(ms, resolve);
-  });
-}

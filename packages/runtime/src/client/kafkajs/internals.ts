@@ -6,9 +6,9 @@ import { ConfigError } from '../../errors.ts';
  * The parts of kafkajs 2.2.4 that are used beyond its types. kafkajs is pinned, and
  * `checkInternals` looks at each of them before the first connection.
  */
-export const KAFKAJS_VERSION = '2.2.4';
+const KAFKAJS_VERSION = '2.2.4';
 
-export interface KafkaJsRequestQueue {
+interface KafkaJsRequestQueue {
   enforceRequestTimeout: boolean;
   readonly pending: readonly unknown[];
   push(request: {
@@ -28,7 +28,7 @@ export interface KafkaJsRequestQueue {
   scheduleCheckPendingRequests(): void;
 }
 
-export interface KafkaJsSocket {
+interface KafkaJsSocket {
   cork(): void;
   uncork(): void;
   write(chunk: Buffer): boolean;
@@ -57,7 +57,7 @@ export interface KafkaJsConnectionPool {
   readonly pool: readonly KafkaJsConnection[];
 }
 
-export type KafkaJsVersions = Readonly<
+type KafkaJsVersions = Readonly<
   Record<string, { readonly minVersion: number; readonly maxVersion: number } | undefined>
 >;
 

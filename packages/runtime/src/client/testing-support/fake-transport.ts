@@ -10,7 +10,7 @@ import type {
   Transport,
 } from '../transport.ts';
 
-export interface FakeRequest<Req> {
+interface FakeRequest<Req> {
   readonly nodeId: number;
   readonly lane: Lane;
   readonly version: number;
