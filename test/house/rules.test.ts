@@ -1,5 +1,5 @@
 /** House rules that no tool checks: they hold between files, or between code and documentation. */
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { errorCodes as kafkaErrorCodes } from '@millrace/protocol';
@@ -27,7 +27,7 @@ function filesBelow(folder: string): string[] {
 
 /** Where a code is written down: in an error class, at a constructor that takes one, in an answer of the admin socket. */
 const codePlaces =
-  /(?:super\(\s*|\bcode(?:: string)? = |new \w+Error\(\s*)'([A-Z]+(?:_[A-Z]+)*)'|'(ADMIN_[A-Z_]+)'/g;
+  /(?:super\((?:message, undefined, )?\s*|\bcode(?:: string)? = |new \w+Error\(\s*)'([A-Z]+(?:_[A-Z]+)*)'|'(ADMIN_[A-Z_]+)'/g;
 
 function errorCodes(): Set<string> {
   const codes = new Set<string>();
@@ -53,6 +53,24 @@ describe('docs/errors.md', () => {
     expect(codes.size).toBeGreaterThan(40);
     expect([...codes].filter((code) => !documented.has(code))).toEqual([]);
     expect([...documented].filter((code) => !codes.has(code))).toEqual([]);
+  });
+});
+
+describe('README.md', () => {
+  it('shows the quick start as it is', () => {
+    const readme = readFileSync(join(root, 'README.md'), 'utf8');
+    const file = 'packages/examples/src/quick-start/quick-start.ts';
+    const block = /```ts\n(import [\s\S]*?)```/.exec(readme)?.[1];
+    expect(block).toBe(readFileSync(join(root, file), 'utf8'));
+  });
+
+  it('links to files that exist', () => {
+    const readme = readFileSync(join(root, 'README.md'), 'utf8');
+    const targets = [...readme.matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(
+      (match) => match[1] as string,
+    );
+    expect(targets.length).toBeGreaterThan(2);
+    expect(targets.filter((target) => !existsSync(join(root, target)))).toEqual([]);
   });
 });
 
