@@ -69,6 +69,7 @@ const end = records * (name === 'rekey' ? 2 : 1); // a repartition topic is read
 let first = 0;
 while ((await committed()) < end) {
   if (first === 0 && processed() > 0) first = performance.now();
+  if (streams.failure !== null) throw streams.failure;
   if (performance.now() - started > DEADLINE_MS) throw new Error('not done after 5 minutes');
   await new Promise((resolve) => setTimeout(resolve, POLL_MS));
 }

@@ -1,9 +1,11 @@
 /** Every bound of the runtime that is not a Kafka configuration, with its unit in its name. */
 
 /** Longest time that a stream thread processes before it yields to the event loop, ms. */
-export const PROCESS_SLICE_MAX_MS = 8;
-/** Records that one task processes before the next task has its turn. */
+export const PROCESS_SLICE_MAX_MS = 20;
+/** Records that one task processes before it is looked whether its turn is over. */
 export const TASK_SLICE_MAX_RECORDS = 256;
+/** Records that one task processes before the next task has its turn. */
+export const TASK_TURN_MAX_RECORDS = 8_192;
 /** Bytes of raw batches that a stream thread keeps for all its queues together, as far as they share it fairly. */
 export const INPUT_BUFFER_MAX_BYTES = 64 * 1024 * 1024;
 /** Least and largest part of it that one queue may fill, bytes. */

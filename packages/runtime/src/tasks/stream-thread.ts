@@ -13,7 +13,12 @@ import type {
 } from '../client/ports.ts';
 import { Committer } from '../commit/committer.ts';
 import { Purger } from '../commit/purge.ts';
-import { PROCESS_SLICE_MAX_MS, RESTORE_SLICE_MAX_MS, TASK_SLICE_MAX_RECORDS } from '../limits.ts';
+import {
+  PROCESS_SLICE_MAX_MS,
+  RESTORE_SLICE_MAX_MS,
+  TASK_SLICE_MAX_RECORDS,
+  TASK_TURN_MAX_RECORDS,
+} from '../limits.ts';
 import { registerThreadMetrics } from '../metrics/thread-metrics.ts';
 import { BoundedSteps } from '../platform/bounded-steps.ts';
 import { Mutex } from '../platform/mutex.ts';
@@ -60,6 +65,8 @@ export class StreamThread {
   readonly #tasks: TaskManager;
   readonly #removeMetrics: () => void;
   #isGateOpen = false;
+  /** Counts turns, so that every task has its own however short the time is. */
+  #turn = 0;
   #isStopping = false;
   #generation = -1;
   #loop: Promise<void> = Promise.resolve();
@@ -242,24 +249,45 @@ export class StreamThread {
     return worked;
   }
 
+  /** Task after task, in turns that are long enough for a task's state to stay in the processor's cache. */
   #process(): boolean {
     const { clock } = this.#options;
     const nowMs = clock.now();
     const untilMs = clock.monotonicMs() + PROCESS_SLICE_MAX_MS;
     let worked = false;
-    let count: number;
-    do {
-      count = 0;
-      for (const task of this.#tasks.running) {
-        // What is produced must be sent before more is produced.
-        if (this.#producer.isFull) return worked;
-        const processed = this.#processTask(task, nowMs);
-        if (processed > 0) this.#tasks.balance(task);
-        count += processed;
+    let idleCount = 0;
+    while (idleCount < this.#tasks.running.length) {
+      // What is produced must be sent before more is produced.
+      if (this.#producer.isFull) return worked;
+      const { running } = this.#tasks;
+      const task = running[this.#turn++ % running.length] as StreamTask;
+      if (this.#takeTurn(task, nowMs, untilMs) > 0) {
+        worked = true;
+        idleCount = 0;
+      } else {
+        idleCount++;
       }
-      if (count > 0) worked = true;
-    } while (count > 0 && clock.monotonicMs() < untilMs);
+      if (clock.monotonicMs() >= untilMs) return worked;
+    }
     return worked;
+  }
+
+  /** How many records the task processed until its turn, the time, its input or the room for output ended. */
+  #takeTurn(task: StreamTask, nowMs: number, untilMs: number): number {
+    const { clock } = this.#options;
+    let count = 0;
+    let processed: number;
+    do {
+      processed = this.#processTask(task, nowMs);
+      if (processed > 0) this.#tasks.balance(task);
+      count += processed;
+    } while (
+      processed === TASK_SLICE_MAX_RECORDS &&
+      count < TASK_TURN_MAX_RECORDS &&
+      !this.#producer.isFull &&
+      clock.monotonicMs() < untilMs
+    );
+    return count;
   }
 
   #processTask(task: StreamTask, nowMs: number): number {
