@@ -33,7 +33,6 @@ export class InMemoryKeyValueStore<K, V> implements KeyValueStore<K, V> {
   readonly name: string;
   readonly isPersistent = false;
   isOpen = false;
-  foundTimestamp = -1;
 
   readonly #keys: KeyCodec<K>;
   readonly #values: ValueCodec<V>;
@@ -45,6 +44,7 @@ export class InMemoryKeyValueStore<K, V> implements KeyValueStore<K, V> {
   #changelog: PartitionAppender | null = null;
   // An aggregation gets a key and then puts it: the second look-up is spared.
   readonly #remembersKey: boolean;
+  #found: Entry<K> | undefined;
   #lastKey: K | undefined;
   #lastEntry: Entry<K> | undefined;
 
@@ -60,17 +60,19 @@ export class InMemoryKeyValueStore<K, V> implements KeyValueStore<K, V> {
     this.isOpen = true;
   }
 
+  /** Read only when asked for: a join has no use for it, and it is a look into memory of its own. */
+  get foundTimestamp(): number {
+    return this.#found === undefined ? -1 : this.#found.timestamp;
+  }
+
   get(key: K): V | null {
     const entry = this.#entries.get(this.#keys.mapKey(key));
-    if (entry === undefined) {
-      this.foundTimestamp = -1;
-      return null;
-    }
+    this.#found = entry;
+    if (entry === undefined) return null;
     if (this.#remembersKey) {
       this.#lastKey = key;
       this.#lastEntry = entry;
     }
-    this.foundTimestamp = entry.timestamp;
     return this.#values.fromStored(entry.stored);
   }
 
@@ -153,6 +155,7 @@ export class InMemoryKeyValueStore<K, V> implements KeyValueStore<K, V> {
   close(): void {
     this.isOpen = false;
     this.#changelog = null;
+    this.#found = undefined;
     this.#lastEntry = undefined;
     this.#entries.clear();
     this.#sorted.clear();
