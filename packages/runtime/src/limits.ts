@@ -1,7 +1,11 @@
 /** Every bound of the runtime that is not a Kafka configuration, with its unit in its name. */
 
-/** Longest time that a stream thread processes before it yields to the event loop, ms. */
-export const PROCESS_SLICE_MAX_MS = 20;
+/**
+ * Longest time that a stream thread processes before it yields to the event loop, ms. Reached only
+ * while there is a backlog; longer slices make fewer and larger batches, shorter ones serve sockets
+ * and timers of the same process sooner.
+ */
+export const PROCESS_SLICE_MAX_MS = 40;
 /** Records that one task processes before it is looked whether its turn is over. */
 export const TASK_SLICE_MAX_RECORDS = 256;
 /** Records that one task processes before the next task has its turn. */
