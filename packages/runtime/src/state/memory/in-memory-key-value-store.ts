@@ -8,11 +8,17 @@ import { KeyCodec, type MapKey } from './key-codec.ts';
 import { SortedIndex, type Sortable } from './sorted-index.ts';
 import { ValueCodec } from './value-codec.ts';
 
+/** Splits a timestamp into two small integers. */
+const TIMESTAMP_LOW_RANGE = 2 ** 30;
+
 class Entry<K> implements Sortable {
   readonly key: K;
   readonly mapKey: MapKey;
   stored: unknown;
-  timestamp: number;
+  // Epoch ms in two parts: V8 keeps small integers in the object, but a larger number in a box of its
+  // own, which is one more place in memory to look at for each record.
+  #timestampHigh = 0;
+  #timestampLow = 0;
   sortKey: string | null = null;
   isRemoved = false;
 
@@ -21,6 +27,15 @@ class Entry<K> implements Sortable {
     this.mapKey = mapKey;
     this.stored = stored;
     this.timestamp = timestamp;
+  }
+
+  get timestamp(): number {
+    return this.#timestampHigh * TIMESTAMP_LOW_RANGE + this.#timestampLow;
+  }
+
+  set timestamp(timestamp: number) {
+    this.#timestampHigh = Math.floor(timestamp / TIMESTAMP_LOW_RANGE);
+    this.#timestampLow = timestamp - this.#timestampHigh * TIMESTAMP_LOW_RANGE;
   }
 }
 
