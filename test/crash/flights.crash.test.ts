@@ -16,7 +16,9 @@ import { allFlights, expectedDelays } from '../examples/expected-delays.ts';
 import { finishedOf, runFlights } from './flights-process.ts';
 import { inspectCopy } from './inspect.ts';
 
-/** So many take longer than a commit interval, on a fast machine, too. */
+/** So many take several commit intervals, on a fast machine, too: a stop must come half-way. */
+const STOPPED_ROWS = 500_000;
+/** So many take longer than a commit interval. */
 const ROWS = 250_000;
 const LOADED_ROWS = 60_000;
 const TEST_TIMEOUT_MS = 240_000;
@@ -84,7 +86,7 @@ it(
   'has the exact table after a clean stop half-way, a retention pass, and the loss of its state',
   { timeout: TEST_TIMEOUT_MS },
   async () => {
-    const stopped = await runFlights(args(ROWS), (event) =>
+    const stopped = await runFlights(args(STOPPED_ROWS), (event) =>
       event.event === 'processing' && event.counted > 0 ? 'SIGTERM' : null,
     );
     expect(stopped.standardError).toBe('');
@@ -94,16 +96,16 @@ it(
     await passRetention();
     rmSync(stateDir, { recursive: true, force: true });
 
-    const finished = finishedOf(await runFlights(args(ROWS)));
+    const finished = finishedOf(await runFlights(args(STOPPED_ROWS)));
     expect(finished.records).toBeGreaterThan(0);
-    expect(finished.records).toBeLessThan(2 * ROWS);
-    expect(finished.results).toEqual(await truth(ROWS));
+    expect(finished.records).toBeLessThan(2 * STOPPED_ROWS);
+    expect(finished.results).toEqual(await truth(STOPPED_ROWS));
 
     // Everything is there now: nothing is loaded, nothing processed, the table is the same.
     await passRetention();
-    const again = await runFlights(args(ROWS));
+    const again = await runFlights(args(STOPPED_ROWS));
     expect(again.events).toContainEqual(
-      expect.objectContaining({ event: 'loaded', written: 0, skipped: ROWS }),
+      expect.objectContaining({ event: 'loaded', written: 0, skipped: STOPPED_ROWS }),
     );
     expect(finishedOf(again)).toMatchObject({ joined: 0, records: 0, results: finished.results });
   },
@@ -123,7 +125,7 @@ it(
     const rest = await inspectCopy(dataDir, APPLICATION_ID, ({ rows }) => rows());
     expect(rest.length).toBeLessThan(LOADED_ROWS);
 
-    const finished = finishedOf(await runFlights(args(LOADED_ROWS)));
+    const finished = finishedOf(await runFlights(args(LOADED_ROWS)), { afterKill: true });
     expect(finished.results).toEqual(await truth(LOADED_ROWS));
     const rows = await inspectCopy(dataDir, APPLICATION_ID, (inspection) => inspection.rows());
     expect(rows).toEqual(Array.from({ length: LOADED_ROWS }, (_, row) => row));
@@ -156,7 +158,7 @@ it(
       });
     }
 
-    const { results } = finishedOf(await runFlights(args(ROWS)));
+    const { results } = finishedOf(await runFlights(args(ROWS)), { afterKill: true });
     expect(sum(results)).toBe(ROWS + replayed);
     const expected = await truth(ROWS);
     expect(results.map(({ state, day }) => `${state} ${day}`)).toEqual(
