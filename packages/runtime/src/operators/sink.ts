@@ -51,4 +51,15 @@ export class SinkOperator extends ProcessorNode {
     );
     return undefined;
   }
+
+  /** As in Kafka Streams, what sending throws is the error of the node before. */
+  override receive(
+    key: unknown,
+    value: unknown,
+    old: unknown,
+    timestamp: number,
+    headers: RecordHeaders | null,
+  ): Outcome {
+    return this.process(key, value, old, timestamp, headers);
+  }
 }
