@@ -9,6 +9,13 @@ export class ConnectionError extends StreamsError {
   }
 }
 
+/** What came over the connection is no response of a Kafka broker. */
+export class FrameError extends StreamsError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('RESPONSE_FRAME_INVALID', 'task', true, message, options);
+  }
+}
+
 /** The broker does not accept who we say we are. */
 export class AuthenticationError extends StreamsError {
   constructor(message: string, options?: ErrorOptions) {

@@ -31,6 +31,8 @@ export const PINNED_RESPONSE_RATIO_MAX = 16;
 export const PINNED_RESPONSE_BYTES_MIN = 1024 * 1024;
 /** Largest batch that the fetcher raises a partition's limit to when a broker cuts it. */
 export const FETCHED_BATCH_BYTES_MAX = 512 * 1024 * 1024;
+/** Largest response that is taken from a broker: a fetch of the largest batch, and what goes with it. */
+export const RESPONSE_BYTES_MAX = FETCHED_BATCH_BYTES_MAX + 64 * 1024 * 1024;
 
 /** Produce requests under way to one broker, and batches under way for one partition: what a broker remembers. */
 export const PRODUCE_REQUESTS_IN_FLIGHT_MAX = 5;

@@ -25,6 +25,11 @@ interface KafkaJsRequestQueue {
     sendRequest(): void;
   }): void;
   maybeThrottle(ms: number): void;
+  fulfillRequest(answer: {
+    readonly correlationId: number;
+    readonly payload: Buffer;
+    readonly size: number;
+  }): void;
   scheduleCheckPendingRequests(): void;
 }
 
@@ -42,6 +47,9 @@ export interface KafkaJsConnection {
   readonly clientId: string | null;
   readonly requestQueue: KafkaJsRequestQueue;
   readonly socket?: KafkaJsSocket;
+  /** Set while it logs in with SASL: then it reads by itself. */
+  readonly authHandlers: unknown;
+  processData(chunk: Buffer): void;
   connect(): Promise<unknown>;
   disconnect(): Promise<unknown>;
   authenticate(): Promise<void>;
@@ -134,10 +142,16 @@ export function checkPool(pool: unknown): asserts pool is KafkaJsConnectionPool 
   for (const index of [0, 1]) {
     const connection = `connectionPool.pool.${index}`;
     const functions = ['connect', 'disconnect', 'authenticate', 'isConnected', 'isAuthenticated'];
+    functions.push('processData');
     for (const name of functions) check(pool, connection, name);
     check(pool, connection, 'nextCorrelationId');
     check(pool, connection, 'rejectRequests');
-    for (const name of ['push', 'maybeThrottle', 'scheduleCheckPendingRequests']) {
+    for (const name of [
+      'push',
+      'maybeThrottle',
+      'fulfillRequest',
+      'scheduleCheckPendingRequests',
+    ]) {
       check(pool, `${connection}.requestQueue`, name);
     }
   }

@@ -212,6 +212,19 @@ describe('KafkaJsTransport', () => {
     await expect(answer).rejects.toMatchObject({ code: 'CLIENT_FAILED', retriable: false });
   });
 
+  it('gives up a connection that speaks something else, and makes a new one', async () => {
+    const { broker, transport } = await setUp();
+    broker.answer = (_key, _version, _correlationId, socket) =>
+      socket.write('HTTP/1.1 400\r\n\r\n');
+    await expect(
+      transport.send(ANY_NODE, apiUses.heartbeat, heartbeat, { timeoutMs: 5_000 }),
+    ).rejects.toMatchObject({ code: 'RESPONSE_FRAME_INVALID', retriable: true });
+    broker.answer = (_key, version, correlationId, socket) =>
+      send(socket, encodeResponse(Heartbeat, version, correlationId, { errorCode: 0 }));
+    await transport.send(ANY_NODE, apiUses.heartbeat, heartbeat, { timeoutMs: 5_000 });
+    expect(broker.sockets.size).toBe(2);
+  });
+
   it('lets what is under way to a broker that left the cluster be tried again', async () => {
     const { broker, transport } = await setUp();
     transport.setNodes([{ nodeId: 1, host: '127.0.0.1', port: broker.port }]);

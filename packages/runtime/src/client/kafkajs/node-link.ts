@@ -4,6 +4,7 @@ import type { StreamsError } from '../../errors.ts';
 import { ConnectionError, UnsupportedVersionError } from '../errors.ts';
 import type { AnyApiUse, Lane } from '../transport.ts';
 import { fromKafkaJs } from './errors.ts';
+import { FrameReader } from './frame-reader.ts';
 import { quietIdleTimers } from './idle-timer.ts';
 import { checkPool } from './internals.ts';
 import type { KafkaJsBroker, KafkaJsCluster, KafkaJsConnection } from './internals.ts';
@@ -218,11 +219,29 @@ export class NodeLink {
     }
   }
 
+  /** kafkajs goes on reading only while it logs in, when nothing else is under way. */
+  #readOurselves(connection: KafkaJsConnection): void {
+    const reader = new FrameReader({
+      frame: (correlationId, payload, size) => {
+        connection.requestQueue.fulfillRequest({ correlationId, payload, size });
+      },
+      broken: (error) => {
+        this.fail(error);
+      },
+    });
+    const readLogin = connection.processData.bind(connection);
+    connection.processData = (chunk) => {
+      if (connection.authHandlers) readLogin(chunk);
+      else reader.push(chunk);
+    };
+  }
+
   async #connect(): Promise<void> {
     const { connectionPoolBuilder, brokerPool } = this.#cluster;
     const pool = await connectionPoolBuilder.build(this.address ?? undefined);
     checkPool(pool);
     quietIdleTimers(pool);
+    for (const connection of pool.pool) this.#readOurselves(connection);
     if (this.#failure !== null) throw this.#failure;
     const logger = brokerPool.rootLogger;
     this.#broker = brokerPool.createBroker({ connectionPool: pool, logger });
