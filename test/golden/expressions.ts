@@ -1,6 +1,16 @@
 import { Windowed } from '@millrace/runtime';
 import type { Json } from './case.ts';
 
+/** What a user function of a case throws: Java's class, for comparison, with Java's message. */
+export class GoldenFailure extends Error {
+  readonly javaClass: string;
+
+  constructor(javaClass: string, message: string) {
+    super(message);
+    this.javaClass = javaClass;
+  }
+}
+
 /** A value of the expression language; longs and ints are numbers. */
 export type Value = null | boolean | number | string | Windowed<unknown> | readonly Value[];
 export type Variables = Readonly<Record<string, unknown>>;
@@ -65,7 +75,7 @@ function call(fn: string, args: readonly Value[]): Value {
     case 'not':
       return x !== true;
     case 'fail':
-      throw new Error(text(x));
+      throw new GoldenFailure('java.lang.IllegalStateException', text(x));
     case 'split':
       return x === null || text(x) === '' ? [] : text(x).split(',');
     default:
@@ -130,7 +140,9 @@ function equal(x: Value, y: Value): boolean {
 }
 
 function parseNumber(digits: string): number {
-  if (!/^[+-]?\d+$/.test(digits)) throw new Error(`For input string: "${digits}"`);
+  if (!/^[+-]?\d+$/.test(digits)) {
+    throw new GoldenFailure('java.lang.NumberFormatException', `For input string: "${digits}"`);
+  }
   return Number(digits);
 }
 

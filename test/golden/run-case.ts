@@ -1,9 +1,4 @@
-import {
-  bindTopology,
-  type KeyValueStore,
-  type TimestampExtractor,
-  type WindowStore,
-} from '@millrace/runtime';
+import { bindTopology, type KeyValueStore, type WindowStore } from '@millrace/runtime';
 import { isDeepStrictEqual } from 'node:util';
 import {
   expectedOf,
@@ -15,6 +10,7 @@ import {
   type Step,
 } from './case.ts';
 import { encode, encodeHeaders, show, showHeaders, toJson } from './codec.ts';
+import { timestampExtractor } from './extractors.ts';
 import { Driver, type DriverRecord } from './driver.ts';
 import { Interpreter } from './interpreter.ts';
 
@@ -58,7 +54,7 @@ export async function runCase(
     describe = topology.describe().toString().split('\n');
     driver = new Driver(bindTopology(topology, { applicationId: APPLICATION_ID }), {
       continueOnBadBytes: config['deserialization.exception.handler'] === 'continue',
-      defaultExtractor: config['default.timestamp.extractor'] === 'fromValue' ? fromValue : null,
+      defaultExtractor: timestampExtractor(config['default.timestamp.extractor']) ?? null,
     });
   } catch (cause) {
     return { describe: null, ...nothing, error: { phase: 'build', cause } };
@@ -139,12 +135,6 @@ function difference(what: string, expected: unknown, actual: unknown): string {
     typeof value === 'string' ? value : JSON.stringify(value);
   return `${what}\nexpected: ${asText(expected)}\nactual:   ${asText(actual)}`;
 }
-
-const fromValue: TimestampExtractor = (record) => {
-  const value = String(record.value);
-  const at = value.lastIndexOf('@');
-  return at < 0 ? record.timestamp : Number(value.slice(at + 1));
-};
 
 function sortedByTopic(records: readonly DriverRecord[]): DriverRecord[] {
   return [...records].sort((a, b) => (a.topic < b.topic ? -1 : a.topic > b.topic ? 1 : 0));
