@@ -80,7 +80,7 @@ export {
   type TopologySourceOptions,
 } from './topology/topology.ts';
 
-export type { TaskContext, TaskId } from './operators/task-context.ts';
+export type { RecordOrigin, TaskContext, TaskId } from './operators/task-context.ts';
 export type {
   RecordCollector,
   StreamPartitioner,

@@ -9,6 +9,13 @@ export interface TaskId {
   readonly partition: number;
 }
 
+/** Which record something comes from; what buffers and caches keep until they let it go. */
+export interface RecordOrigin {
+  readonly topic: string | null;
+  readonly partition: number;
+  readonly offset: bigint;
+}
+
 /** What nodes and stores may ask of the task that they belong to. */
 export interface TaskContext {
   readonly applicationId: string;
@@ -21,6 +28,12 @@ export interface TaskContext {
   readonly partition: number;
   /** Made when asked for: inside the record path an offset is a batch's base and a delta. */
   offset(): bigint;
+
+  /**
+   * What `topic`, `partition` and `offset()` speak of instead of the record in hand; null: of that.
+   * Who forwards a record that was kept sets this to its origin, and back once the nodes below are done.
+   */
+  origin: RecordOrigin | null;
 
   /** Highest timestamp that this task has processed, epoch ms; -1 before the first record. */
   currentStreamTimeMs(): number;

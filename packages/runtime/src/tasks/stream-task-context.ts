@@ -7,7 +7,7 @@ import type { StateStore } from '../state/store.ts';
 import { DroppedRecords } from './dropped-records.ts';
 import type { RecordQueue } from './record-queue.ts';
 import type { StreamTime } from './stream-time.ts';
-import type { TaskContext, TaskId } from '../operators/task-context.ts';
+import type { RecordOrigin, TaskContext, TaskId } from '../operators/task-context.ts';
 
 /** The context of one task: what is current is read from the queue in hand, nothing is copied per record. */
 export class StreamTaskContext implements TaskContext {
@@ -21,6 +21,7 @@ export class StreamTaskContext implements TaskContext {
   readonly #clock: Clock;
   /** The queue whose head is being processed. */
   queue: RecordQueue | null = null;
+  origin: RecordOrigin | null = null;
   /** Set once per pass of the loop; -1 outside of one. */
   systemTimeMs = -1;
   isCommitRequested = false;
@@ -45,14 +46,17 @@ export class StreamTaskContext implements TaskContext {
   }
 
   get topic(): string | null {
+    if (this.origin !== null) return this.origin.topic;
     return this.queue === null ? null : this.queue.topic;
   }
 
   get partition(): number {
+    if (this.origin !== null) return this.origin.partition;
     return this.queue === null ? -1 : this.queue.partition;
   }
 
   offset(): bigint {
+    if (this.origin !== null) return this.origin.offset;
     return this.queue === null ? -1n : this.queue.headOffset();
   }
 

@@ -238,6 +238,8 @@ export class StreamTask implements CommittableTask {
 
   prepareCommit(): Promise<void> | undefined {
     this.#context.isCommitRequested = false;
+    // Caches go first: what they let go may end up in these stores.
+    this.stores.writeChangelogs();
     return undefined;
   }
 

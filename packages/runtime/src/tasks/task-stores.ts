@@ -1,5 +1,6 @@
 import type { PartitionBuffer, ProducerPort } from '../client/ports.ts';
 import type { StateStore } from '../state/store.ts';
+import { isWriteBehindStore } from '../state/write-behind-store.ts';
 import type { Changelog } from '../topology/built-topology.ts';
 import type { TaskContext } from '../operators/task-context.ts';
 
@@ -43,6 +44,13 @@ export class TaskStores {
       const buffer = producer.partition(changelog.name, this.#partition);
       this.#buffers.set(store.name, buffer);
       store.open(context, buffer);
+    }
+  }
+
+  /** Before a commit, after the caches were flushed: what stores have put off goes to their changelogs. */
+  writeChangelogs(): void {
+    for (const { store } of this.entries) {
+      if (isWriteBehindStore(store)) store.writeChangelog();
     }
   }
 

@@ -88,6 +88,7 @@ export class TaskDouble {
     topic: 'in',
     partition: 0,
     offset: () => 0n,
+    origin: null,
     currentStreamTimeMs: () => -1,
     currentSystemTimeMs: () => 0,
     store: (name) => {
