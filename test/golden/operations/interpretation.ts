@@ -49,7 +49,7 @@ export type Perform = (on: Interpretation, n: Operation, from: Result) => Result
 export function call(on: unknown, method: string, ...args: readonly unknown[]): unknown {
   const fn = (on as Readonly<Record<string, unknown>>)[method];
   if (typeof fn !== 'function') throw new UnsupportedOperation(`no method ${method}`);
-  return (fn as (...args: readonly unknown[]) => unknown).apply(on, args);
+  return (fn as (...args: unknown[]) => unknown).apply(on, [...args]);
 }
 
 /** A function or object that `@millrace/runtime` exports. */
