@@ -183,7 +183,10 @@ export interface ProducerOptions {
 
 /** The open batch of one partition. Stable: ask once, keep it. */
 export interface PartitionBuffer {
-  /** Encodes the record straight into the open batch; never waits. Throws RecordTooLargeError. */
+  /**
+   * Encodes the record straight into the open batch; never waits. A negative timestamp is left to the
+   * producer, which takes the time of the call. Throws RecordTooLargeError.
+   */
   append<V>(
     timestamp: number,
     keySource: Buffer | null,
@@ -198,8 +201,8 @@ export interface PartitionBuffer {
 }
 
 export interface ProducerPort {
-  /** From metadata; fails for a missing topic after `requestTimeoutMs`, naming it. */
-  partitionCount(topic: string): Promise<number>;
+  /** From metadata; fails for a missing topic after `requestTimeoutMs`, naming it. At once where it is known. */
+  partitionCount(topic: string): Promise<number> | number;
   partition(topic: string, partition: number): PartitionBuffer;
   /** Soft bound: appends still succeed, but the caller should process no further record until `onDrained`. */
   readonly isFull: boolean;

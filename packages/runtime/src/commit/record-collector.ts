@@ -51,9 +51,14 @@ export class TaskRecordCollector implements RecordCollector {
     return this.#options.producer.partition(topic, partition);
   }
 
-  /** Learns the partition counts of all topics asked for so far; must be awaited before the first record. */
-  async prepare(): Promise<void> {
-    for (const sender of this.#senders.values()) await sender.prepare();
+  /** Learns the partition counts of all topics asked for so far; must be done before the first record. */
+  prepare(): Promise<void> | undefined {
+    let prepared: Promise<void> | undefined;
+    for (const sender of this.#senders.values()) {
+      if (prepared === undefined) prepared = sender.prepare();
+      else prepared = prepared.then(() => sender.prepare());
+    }
+    return prepared;
   }
 }
 
@@ -90,10 +95,15 @@ class CollectorSender implements TopicSender {
     this.#scratch = scratch;
   }
 
-  async prepare(): Promise<void> {
-    if (this.#buffers.length > 0) return;
+  prepare(): Promise<void> | undefined {
+    if (this.#buffers.length > 0) return undefined;
+    const count = this.#options.producer.partitionCount(this.#topic);
+    if (typeof count === 'number') return this.#open(count);
+    return count.then((known) => this.#open(known));
+  }
+
+  #open(count: number): undefined {
     const { producer, random } = this.#options;
-    const count = await producer.partitionCount(this.#topic);
     this.#buffers = Array.from({ length: count }, (_, p) => producer.partition(this.#topic, p));
     this.#sticky = Math.floor(random() * count);
     this.#stickyLeft = STICKY_PARTITION_RECORDS;

@@ -142,16 +142,20 @@ export class StreamTask implements CommittableTask {
   }
 
   /** The stores are restored: starts the nodes and learns where their output goes. */
-  async start(
+  start(
     positions: readonly InputPosition[],
     ends: ReadonlyMap<string, bigint>,
-  ): Promise<void> {
+  ): Promise<void> | undefined {
     this.#isInitialized = true;
     for (const node of this.#options.topology.nodes) node.init(this.#context);
-    await this.#collector.prepare();
-    if (this.state !== 'RESTORING') return;
-    this.#openQueues(positions, ends);
-    this.#states.fire('restored');
+    const prepared = this.#collector.prepare();
+    if (prepared === undefined) {
+      this.#run(positions, ends);
+      return undefined;
+    }
+    return prepared.then(() => {
+      this.#run(positions, ends);
+    });
   }
 
   /**
@@ -313,6 +317,13 @@ export class StreamTask implements CommittableTask {
   }
 
   // ------------------------------------------------------------------------------------ private
+
+  #run(positions: readonly InputPosition[], ends: ReadonlyMap<string, bigint>): void {
+    // Closed while the partition counts were asked for.
+    if (this.state !== 'RESTORING') return;
+    this.#openQueues(positions, ends);
+    this.#states.fire('restored');
+  }
 
   #openQueues(positions: readonly InputPosition[], ends: ReadonlyMap<string, bigint>): void {
     const queues: RecordQueue[] = [];
