@@ -10,6 +10,8 @@ export interface AccumulatorOwner {
   /** What it may grow to while another of its partition waits to be sent. */
   readonly grownBatchBytes: number;
   readonly maxRequestBytes: number;
+  /** Wall clock, epoch ms. */
+  nowMs(): number;
   openBatch(accumulator: PartitionAccumulator): ProduceBatch;
   closeBatch(accumulator: PartitionAccumulator): void;
   addBuffered(batch: ProduceBatch, bytes: number): void;
@@ -59,15 +61,16 @@ export class PartitionAccumulator implements PartitionBuffer {
     headers: RecordHeaders | null,
   ): void {
     const owner = this.#owner;
+    const time = timestamp < 0 ? owner.nowMs() : timestamp;
     let batch = this.open ?? owner.openBatch(this);
     let builder = batch.builder as NonNullable<ProduceBatch['builder']>;
     let before = builder.sizeInBytes;
-    if (!builder.append(timestamp, keySource, keyStart, keyEnd, value, valueSerde, headers)) {
+    if (!builder.append(time, keySource, keyStart, keyEnd, value, valueSerde, headers)) {
       owner.closeBatch(this);
       batch = owner.openBatch(this);
       builder = batch.builder as NonNullable<ProduceBatch['builder']>;
       before = builder.sizeInBytes;
-      builder.append(timestamp, keySource, keyStart, keyEnd, value, valueSerde, headers);
+      builder.append(time, keySource, keyStart, keyEnd, value, valueSerde, headers);
     }
     const size = builder.sizeInBytes;
     // Only a first record may be larger than a request.

@@ -192,6 +192,10 @@ export class Producer implements ProducerPort, AccumulatorOwner {
 
   // ------------------------------------------------------------------ asked by the accumulators
 
+  nowMs(): number {
+    return this.#context.clock.now();
+  }
+
   openBatch(accumulator: PartitionAccumulator): ProduceBatch {
     if (this.#isClosed) throw new ShutdownError('The producer is closed');
     const { clock } = this.#context;
