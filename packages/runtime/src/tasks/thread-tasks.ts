@@ -1,14 +1,11 @@
 import type { Logger } from 'pino';
 import type { FetchPort, GroupPort, ProducerPort } from '../client/ports.ts';
-import { InvariantError } from '../errors.ts';
 import type { Restorer } from '../restore/restorer.ts';
 import type { OffsetReset } from '../topology/built-topology.ts';
+import { createTask } from './create-task.ts';
 import { FlowControl } from './flow-control.ts';
 import { findInputPositions, resetOffsets } from './input-positions.ts';
-import { StreamTask } from './stream-task.ts';
-import type { TaskId } from '../operators/task-context.ts';
 import type { TaskName } from './task-id.ts';
-import { taskName } from './task-id.ts';
 import { TaskManager } from './task-manager.ts';
 import type { StreamThreadOptions } from './thread-options.ts';
 
@@ -29,6 +26,15 @@ export function createTaskManager(
   parts: ThreadTaskParts,
 ): TaskManager {
   const { group, fetcher, producer, restorer, logger } = parts;
+  const environment = {
+    topology,
+    config,
+    producer,
+    clock,
+    random,
+    logger,
+    onResumable: parts.wake,
+  };
   const defaultReset = config.mainConsumer['auto.offset.reset'] as OffsetReset;
   const resetPolicy = (topic: string): OffsetReset => topology.offsetReset(topic) ?? defaultReset;
   return new TaskManager({
@@ -37,24 +43,7 @@ export function createTaskManager(
     flow: new FlowControl(config.get('buffered.records.per.partition')),
     logger,
     readsCommitted: config.mainConsumer['isolation.level'] === 'read_committed',
-    createTask: (id, inputs) =>
-      new StreamTask({
-        applicationId: config.get('application.id'),
-        id,
-        subtopology: topology.subtopologies.find((s) => s.id === id.subtopology) ?? missing(id),
-        topology: topology.instantiate(id.subtopology, id.partition),
-        inputs,
-        producer,
-        handling: {
-          deserialization: config.get('deserialization.exception.handler'),
-          production: config.get('production.exception.handler'),
-        },
-        maxTaskIdleMs: config.get('max.task.idle.ms'),
-        clock,
-        random,
-        logger: logger.child({ task: taskName(id) }),
-        onResumable: parts.wake,
-      }),
+    createTask: (id, inputs) => createTask(environment, id, inputs),
     findPositions: (partitions) => findInputPositions(partitions, group, fetcher, resetPolicy),
     resetPosition: async (partition) => {
       const offsets = await resetOffsets([partition], fetcher, resetPolicy);
@@ -63,11 +52,4 @@ export function createTaskManager(
     onFailure: parts.onFailure,
     onRunning: parts.onRunning,
   });
-}
-
-function missing(id: TaskId): never {
-  throw new InvariantError(
-    `The assignment names subtopology ${String(id.subtopology)}, which this topology does not have: ` +
-      'every member of the group must run the same topology',
-  );
 }

@@ -1,0 +1,57 @@
+import type { Logger } from 'pino';
+import type { ProducerPort, TopicPartition } from '../client/ports.ts';
+import type { StreamsConfig } from '../config/streams-config.ts';
+import { InvariantError } from '../errors.ts';
+import type { TaskId } from '../operators/task-context.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Random } from '../platform/random.ts';
+import type { BuiltTopology, Subtopology } from '../topology/built-topology.ts';
+import { StreamTask } from './stream-task.ts';
+import { taskName } from './task-id.ts';
+
+/** What the tasks of a stream thread, or of a test driver, have in common. */
+export interface TaskEnvironment {
+  readonly topology: BuiltTopology;
+  readonly config: StreamsConfig;
+  readonly producer: ProducerPort;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly logger: Logger;
+  /** Called when the record in hand is done, so that a sleeping loop goes on. */
+  readonly onResumable: () => void;
+}
+
+/** A task as the configuration wants it. */
+export function createTask(
+  environment: TaskEnvironment,
+  id: TaskId,
+  inputs: readonly TopicPartition[],
+): StreamTask {
+  const { topology, config, producer, clock, random, logger, onResumable } = environment;
+  return new StreamTask({
+    applicationId: config.get('application.id'),
+    id,
+    subtopology: subtopologyOf(topology, id),
+    topology: topology.instantiate(id.subtopology, id.partition),
+    inputs,
+    producer,
+    handling: {
+      deserialization: config.get('deserialization.exception.handler'),
+      production: config.get('production.exception.handler'),
+    },
+    maxTaskIdleMs: config.get('max.task.idle.ms'),
+    clock,
+    random,
+    logger: logger.child({ task: taskName(id) }),
+    onResumable,
+  });
+}
+
+function subtopologyOf(topology: BuiltTopology, id: TaskId): Subtopology {
+  const found = topology.subtopologies.find((subtopology) => subtopology.id === id.subtopology);
+  if (found !== undefined) return found;
+  throw new InvariantError(
+    `The assignment names subtopology ${String(id.subtopology)}, which this topology does not have: ` +
+      'every member of the group must run the same topology',
+  );
+}
