@@ -1,3 +1,4 @@
+import { InvariantError } from '../errors.ts';
 import type { KeyValueStore } from '../state/key-value-store.ts';
 import type { WindowStore } from '../state/window-store.ts';
 import type { Windowed } from '../serdes/windowed-key.ts';
@@ -5,6 +6,7 @@ import type { TaskContext } from './task-context.ts';
 import type { TableView, ValueGetter } from './table.ts';
 
 class KeyValueGetter<K, V> implements ValueGetter<K, V> {
+  readonly isVersioned = false;
   readonly #storeName: string;
   #store: KeyValueStore<K, V> | null = null;
 
@@ -20,12 +22,17 @@ class KeyValueGetter<K, V> implements ValueGetter<K, V> {
     return (this.#store as KeyValueStore<K, V>).get(key);
   }
 
+  getAsOf(): never {
+    throw noHistory(this.#storeName);
+  }
+
   get foundTimestamp(): number {
     return (this.#store as KeyValueStore<K, V>).foundTimestamp;
   }
 }
 
 class WindowGetter<K, V> implements ValueGetter<Windowed<K>, V> {
+  readonly isVersioned = false;
   readonly #storeName: string;
   #store: WindowStore<K, V> | null = null;
 
@@ -41,6 +48,10 @@ class WindowGetter<K, V> implements ValueGetter<Windowed<K>, V> {
     return (this.#store as WindowStore<K, V>).get(key.key, key.start);
   }
 
+  getAsOf(): never {
+    throw noHistory(this.#storeName);
+  }
+
   get foundTimestamp(): number {
     return (this.#store as WindowStore<K, V>).foundTimestamp;
   }
@@ -54,4 +65,8 @@ export function keyValueView<K, V>(storeName: string): TableView<K, V> {
 /** A windowed table that is the contents of a window store. */
 export function windowView<K, V>(storeName: string): TableView<Windowed<K>, V> {
   return { storeNames: [storeName], create: () => new WindowGetter(storeName) };
+}
+
+function noHistory(storeName: string): InvariantError {
+  return new InvariantError(`The store ${storeName} keeps no history.`);
 }

@@ -1,13 +1,18 @@
 import type { TaskContext } from './task-context.ts';
 import type { Awaitable } from './outcome.ts';
 
-/** Reads a table's current value while another node processes a record. One per task. */
+/** Reads a table's current value while another node processes a record. One per task and reader. */
 export interface ValueGetter<K, V> {
+  /** Known after `init`: the table's store keeps history, so that `getAsOf` may be asked. */
+  readonly isVersioned: boolean;
+  /** Of the row that the last `get` found, -1 if none: read it before anything else is called. */
+  readonly foundTimestamp: number;
   init(context: TaskContext): void;
   /** null if the table has no row under this key. */
   get(key: K): Awaitable<V | null>;
-  /** Of the row that the last `get` found, -1 if none: read it before anything else is called. */
-  readonly foundTimestamp: number;
+  /** The row that was current at `timestamp`; only of versioned tables. */
+  getAsOf(key: K, timestamp: number): Awaitable<V | null>;
+  close?(): void;
 }
 
 /** How other nodes read a table: which stores they must be connected to, and a getter per task. */
