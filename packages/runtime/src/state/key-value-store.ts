@@ -1,10 +1,13 @@
+import type { RecordHeaders } from '@millrace/protocol';
 import type { StateStore } from './store.ts';
 
 export interface KeyValueEntry<K, V> {
   readonly key: K;
   readonly value: V;
-  /** Epoch ms. */
+  /** Epoch ms; -1 if the store keeps none. */
   readonly timestamp: number;
+  /** Only of a store that keeps headers. */
+  readonly headers?: RecordHeaders;
 }
 
 /** What anyone may ask of a key-value store. Ranges are in the order of the keys' bytes. */
@@ -22,12 +25,16 @@ export interface ReadOnlyKeyValueStore<K, V> {
 }
 
 /**
- * A store of one timestamped value per key (Kafka's TimestampedKeyValueStore). Its changelog holds
- * the plain value with the entry's timestamp as the record's.
+ * A store of one value per key, with its timestamp (Kafka's TimestampedKeyValueStore) unless it is a
+ * plain one. Its changelog holds the plain value with the timestamp as the record's.
  */
 export interface KeyValueStore<K, V> extends StateStore, ReadOnlyKeyValueStore<K, V> {
   /** Of the entry that the last `get` found, -1 if it found none: read it before anything else is called. */
   readonly foundTimestamp: number;
-  /** A null value deletes; `timestamp` is then the tombstone's. */
-  put(key: K, value: V | null, timestamp: number): void;
+  /**
+   * A null value deletes; `timestamp` is then the tombstone's. `headers` are those of the record being
+   * processed: a record cache keeps them for those who see the change later, and a store that keeps
+   * headers keeps them.
+   */
+  put(key: K, value: V | null, timestamp: number, headers?: RecordHeaders | null): void;
 }
