@@ -2,6 +2,7 @@
 import Table from 'cli-table3';
 import type { Figure } from './figure.ts';
 import { producer } from './producer.ts';
+import { scale } from './scale.ts';
 import { streams } from './streams.ts';
 
 /** A suite prints each figure as soon as it has it, and returns them all for the table. */
@@ -10,6 +11,7 @@ type Suite = (cases: readonly string[]) => Promise<readonly Figure[]>;
 const suites = new Map<string, Suite>([
   ['producer', producer],
   ['streams', streams],
+  ['scale', scale],
 ]);
 
 const chosen = new Map<string, string[]>();

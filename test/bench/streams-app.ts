@@ -1,4 +1,7 @@
-/** Our side of `bench streams`: the topologies of the Java side, run over a loaded topic to its end. */
+/**
+ * Our side of `bench streams`: the topologies of the Java side, run over a loaded topic to its end. The
+ * case `chain`, a topology of any depth, is for `bench scale`, which compares us with ourselves.
+ */
 import { parseArgs } from 'node:util';
 import { crc32 } from 'node:zlib';
 import {
@@ -27,10 +30,11 @@ const { values: options } = parseArgs({
     store: { type: 'string', default: 'memory' },
     commit: { type: 'string', default: '500' },
     records: { type: 'string', default: '1000000' },
+    depth: { type: 'string', default: '1' },
     'log-level': { type: 'string', default: 'warn' },
   },
 });
-const name = options.case as StreamsCase;
+const name = options.case as StreamsCase | 'chain';
 const input = options.topic;
 const records = Number(options.records);
 const applicationId = `millrace-${name}-${String(Date.now())}`;
@@ -67,17 +71,26 @@ const started = performance.now();
 await streams.start();
 const end = records * (name === 'rekey' ? 2 : 1); // a repartition topic is read once more
 let first = 0;
+let usedBefore = process.cpuUsage();
 // Asking the group for its offsets costs time on this very thread: only once all is processed.
 while (processed() < end || (await committed()) < end) {
-  if (first === 0 && processed() > 0) first = performance.now();
+  if (first === 0 && processed() > 0) {
+    first = performance.now();
+    usedBefore = process.cpuUsage();
+  }
   if (streams.failure !== null) throw streams.failure;
   if (performance.now() - started > DEADLINE_MS) throw new Error('not done after 5 minutes');
   await new Promise((resolve) => setTimeout(resolve, POLL_MS));
 }
 const seconds = (performance.now() - first) / 1_000;
+const { user, system } = process.cpuUsage(usedBefore);
 await streams.close({ timeoutMs: 30_000 });
 await admin.disconnect();
-const result: StreamsResult = { recordsPerSecond: records / seconds, ...(await outputs()) };
+const result: StreamsResult = {
+  recordsPerSecond: records / seconds,
+  cpuMicrosPerRecord: (user + system) / records,
+  ...(await outputs()),
+};
 console.log(JSON.stringify(result));
 process.exit(0);
 
@@ -90,6 +103,14 @@ function topology(): Topology {
     case 'map':
       stream.mapValues((value) => value.toUpperCase()).to(output, produced);
       break;
+    case 'chain': {
+      let end = stream;
+      for (let depth = 0; depth < Number(options.depth); depth++) {
+        end = end.mapValues((value) => value, { value: string });
+      }
+      end.to(output, produced);
+      break;
+    }
     case 'count':
       stream
         .groupByKey()

@@ -9,6 +9,8 @@ import { java } from './java.ts';
 /** What both sides print, one JSON line a run. */
 export interface StreamsResult {
   readonly recordsPerSecond: number;
+  /** Of our side only: what `bench scale` compares. */
+  readonly cpuMicrosPerRecord?: number;
   readonly outputs: number;
   readonly digest: number;
 }
