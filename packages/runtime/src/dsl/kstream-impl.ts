@@ -116,7 +116,9 @@ export class KStreamImpl<K, V> implements KStream<K, V> {
 
   merge(other: KStream<K, V>, options: NamedOptions & SerdeOptions<K, V> = {}): KStream<K, V> {
     const { builder, graphNode, sources, needsRepartition } = this.#state;
-    const node = this.#node(options, prefixes.merge, (name) => new MergeOperator(name));
+    const node = this.#node(options, prefixes.merge, (name) => new MergeOperator(name), {
+      isMerge: true,
+    });
     builder.graph.add(node, graphNode, stateOfStream(other).graphNode);
     return builder.make.stream<K, V>({
       builder,

@@ -104,7 +104,8 @@ export function newRepartition(
   keySerde: Serde<unknown> | null,
   valueSerde: Serde<unknown> | null,
 ): RepartitionNode {
-  return new RepartitionNode(repartitionNames(builder.naming, topicPrefix), keySerde, valueSerde);
+  const names = repartitionNames(builder.naming, topicPrefix);
+  return new RepartitionNode(names, keySerde, valueSerde, null, true);
 }
 
 /** Records that the sources of these streams must have equally many partitions. */

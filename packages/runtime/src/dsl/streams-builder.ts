@@ -23,6 +23,12 @@ export interface StreamsBuilderOptions {
   readonly optimization?: TopologyOptimization | undefined;
 }
 
+/** What of the configuration counts when a topology is built. */
+export interface BuildConfig {
+  /** "none" (default), "all", or a comma-separated list of single optimisations. */
+  readonly 'topology.optimization'?: TopologyOptimization | undefined;
+}
+
 /** Options of `table()`: how its topic is read, and the store behind it. */
 export type TableOptions<K, V> = ConsumedOptions<K, V> &
   Pick<MaterializedOptions<K, V>, 'store' | 'logging'>;
@@ -112,16 +118,20 @@ export class StreamsBuilder {
     });
   }
 
-  /** Makes the topology, once. Throws a TopologyError for what cannot work. */
-  build(): Topology {
+  /**
+   * Makes the topology, once. Throws a TopologyError for what cannot work. As in Kafka Streams,
+   * `topology.optimization` counts here: it changes what is built.
+   */
+  build(config: BuildConfig = {}): Topology {
     if (this.#isBuilt) {
       throw new TopologyError(
         'build() was called before: keep its result, or use a new StreamsBuilder.',
       );
     }
     this.#isBuilt = true;
-    const { graph, topology } = this.#context;
-    buildTopology(graph, topology, this.#options.optimization ?? 'none');
+    const { graph, topology, naming } = this.#context;
+    const optimization = config['topology.optimization'] ?? this.#options.optimization ?? 'none';
+    buildTopology(graph, topology, naming, optimization);
     return this.#topology;
   }
 }

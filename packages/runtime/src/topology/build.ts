@@ -1,18 +1,23 @@
 import { TopologyError } from '../errors.ts';
 import { validateCopartition } from './copartition.ts';
 import { Graph, type GraphNode } from './graph.ts';
-import { RepartitionNode, StreamSourceNode } from './graph-nodes.ts';
+import { RepartitionNode, StreamSourceNode, TableSourceNode } from './graph-nodes.ts';
 import { InternalTopology } from './internal-topology.ts';
+import { mergeRepartitions } from './merge-repartitions.ts';
+import type { Naming } from './naming.ts';
 import { parseOptimization, type TopologyOptimization } from './optimize.ts';
 
 /** Rewrites the graph as a whole, then makes a topology of it, parents before children. */
 export function buildTopology(
   graph: Graph,
   topology: InternalTopology,
+  naming: Naming,
   optimization: TopologyOptimization,
 ): void {
-  parseOptimization(optimization);
+  const optimizations = parseOptimization(optimization);
   mergeDuplicateSources(graph.root);
+  if (optimizations.has('reuse.ktable.source.topics')) reuseSourceTopics(graph.root);
+  if (optimizations.has('merge.repartition.topics')) mergeRepartitions(graph, topology, naming);
   dropNullKeysBeforeRepartitioning(graph.root);
   writeInOrder(graph.root, topology);
   validateCopartition(topology);
@@ -41,6 +46,13 @@ function mergeDuplicateSources(root: GraphNode): void {
       root.removeChild(node);
       break;
     }
+  }
+}
+
+/** The topic of a table can take the place of its store's changelog: it holds the same. */
+function reuseSourceTopics(root: GraphNode): void {
+  for (const node of root.children) {
+    if (node instanceof TableSourceNode) node.reusesSourceTopic = true;
   }
 }
 

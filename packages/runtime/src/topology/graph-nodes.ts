@@ -49,6 +49,8 @@ export class TableSourceNode extends GraphNode {
   readonly #options: SourceOptions;
   readonly #table: SourceTable<unknown, unknown>;
   readonly #store: StoreBuilder;
+  /** `reuse.ktable.source.topics`: the topic is the store's changelog. */
+  reusesSourceTopic = false;
 
   constructor(
     name: string,
@@ -71,7 +73,8 @@ export class TableSourceNode extends GraphNode {
       this.#sourceName,
     ]);
     // Only now it is known whether anybody reads the table.
-    if (table.isMaterialized) topology.addStore(this.#store, [this.name]);
+    const changelog = this.reusesSourceTopic ? (this.#options.topics[0] as string) : null;
+    if (table.isMaterialized) topology.addStore(this.#store, [this.name], changelog);
   }
 }
 
@@ -79,6 +82,7 @@ export interface OperatorOptions {
   readonly changesKey?: boolean;
   readonly changesValue?: boolean;
   readonly keepsNullKeys?: boolean;
+  readonly isMerge?: boolean;
   /** Stores that this operator brings with it. */
   readonly stores?: readonly StoreBuilder[];
   /** Names of other operators' stores that it reads. */
@@ -90,6 +94,7 @@ export class OperatorNode extends GraphNode {
   override readonly changesKey: boolean;
   override readonly changesValue: boolean;
   override readonly keepsNullKeys: boolean;
+  override readonly isMerge: boolean;
   readonly #create: (name: string) => ProcessorNode;
   readonly #options: OperatorOptions;
 
@@ -104,6 +109,7 @@ export class OperatorNode extends GraphNode {
     this.changesKey = options.changesKey ?? false;
     this.changesValue = options.changesValue ?? false;
     this.keepsNullKeys = options.keepsNullKeys ?? false;
+    this.isMerge = options.isMerge ?? false;
   }
 
   override writeTo(topology: InternalTopology): void {
@@ -155,6 +161,7 @@ export class RepartitionNode extends GraphNode {
   readonly keySerde: OptionalSerde;
   readonly valueSerde: OptionalSerde;
   readonly partitionCount: number | null;
+  override readonly isMergeable: boolean;
   /** Records without a key go no further; set while the graph is rewritten, as joins below may keep them. */
   dropsNullKeys = false;
 
@@ -163,8 +170,10 @@ export class RepartitionNode extends GraphNode {
     keySerde: OptionalSerde,
     valueSerde: OptionalSerde,
     partitionCount: number | null = null,
+    isMergeable = false,
   ) {
     super(names.source);
+    this.isMergeable = isMergeable;
     this.names = names;
     this.keySerde = keySerde;
     this.valueSerde = valueSerde;

@@ -17,6 +17,10 @@ export abstract class GraphNode {
   readonly changesValue: boolean = false;
   /** A left or outer join: records without a key have a result, so repartitioning must keep them. */
   readonly keepsNullKeys: boolean = false;
+  /** Brings streams together (`merge`). */
+  readonly isMerge: boolean = false;
+  /** A repartition step that may become one with others of the same key change. */
+  readonly isMergeable: boolean = false;
 
   constructor(name: string) {
     this.name = name;
@@ -46,6 +50,9 @@ class Root extends GraphNode {
 
 export class Graph {
   readonly root: GraphNode = new Root('root');
+  /** Key-changing nodes with the mergeable repartition steps that each is the cause of, in order. */
+  readonly repartitionsOf = new Map<GraphNode, Set<GraphNode>>();
+  readonly merges = new Set<GraphNode>();
   #nextPriority = 1;
 
   /** A node that is added once more moves to the end of the order, as in Kafka Streams. */
@@ -53,6 +60,32 @@ export class Graph {
     for (const parent of parents) {
       parent.addChild(node);
       node.priority = this.#nextPriority++;
+      this.#remember(node);
     }
   }
+
+  #remember(node: GraphNode): void {
+    if (node.changesKey) {
+      if (!this.repartitionsOf.has(node)) this.repartitionsOf.set(node, new Set());
+    } else if (node.isMergeable) {
+      // With a change of values in between, the records are not the same as at the change of keys.
+      const change = findAbove(node, (other) => other.changesKey || other.changesValue);
+      if (change?.changesKey === true) this.repartitionsOf.get(change)?.add(node);
+    } else if (node.isMerge) {
+      this.merges.add(node);
+    }
+  }
+}
+
+/** The node itself or the first one above it that is asked for, depth first; null if there is none. */
+export function findAbove(
+  node: GraphNode,
+  isWanted: (node: GraphNode) => boolean,
+): GraphNode | null {
+  if (isWanted(node)) return node;
+  for (const parent of node.parents) {
+    const found = findAbove(parent, isWanted);
+    if (found !== null) return found;
+  }
+  return null;
 }

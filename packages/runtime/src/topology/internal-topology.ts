@@ -129,6 +129,15 @@ export class InternalTopology {
     this.copartitionedSources.push(sources);
   }
 
+  /** A repartition step of a join has become part of another one. */
+  renameCopartitionedSource(from: string, to: string): void {
+    for (const [i, sources] of this.copartitionedSources.entries()) {
+      if (!sources.has(from)) continue;
+      const renamed = [...sources].map((source) => (source === from ? to : source));
+      this.copartitionedSources[i] = new Set(renamed);
+    }
+  }
+
   source(name: string): SourceSpec {
     const node = this.nodes.get(name);
     if (node?.kind !== 'source') throw new TopologyError(`There is no source named ${name}.`);
