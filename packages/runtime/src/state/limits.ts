@@ -8,3 +8,9 @@ export const STORE_KEY_INITIAL_BYTES = 1024;
 export const STORE_KEY_MAX_BYTES = 1024 * 1024 * 1024;
 /** An in-memory window store forgets expired windows in this many steps per retention period. */
 export const EXPIRY_BUCKETS_PER_RETENTION = 8;
+/** First size of the buffer through which suppress and grace-join buffers serialize keys and values, bytes. */
+export const BUFFER_FIELD_INITIAL_BYTES = 1024;
+/** Longest serialized key or value of such a buffer, bytes; V8's strings end a little above. */
+export const BUFFER_FIELD_MAX_BYTES = 512 * 1024 * 1024 - 64;
+/** Changed keys of a suppress buffer, let go or kept, after which it asks for a commit. */
+export const BUFFER_DIRTY_KEYS_COMMIT = 1_000_000;

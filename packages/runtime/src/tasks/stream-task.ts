@@ -242,9 +242,7 @@ export class StreamTask implements CommittableTask {
 
   prepareCommit(): Promise<void> | undefined {
     this.#context.isCommitRequested = false;
-    // Caches go first: what they let go may end up in these stores.
-    this.stores.writeChangelogs();
-    return undefined;
+    return this.stores.flush();
   }
 
   offsetsToCommit(): OffsetsToCommit {

@@ -1,6 +1,6 @@
 import type { PartitionBuffer, ProducerPort } from '../client/ports.ts';
+import { isFlushedStore } from '../state/cached-store.ts';
 import type { StateStore } from '../state/store.ts';
-import { isWriteBehindStore } from '../state/write-behind-store.ts';
 import type { Changelog } from '../topology/built-topology.ts';
 import type { TaskContext } from '../operators/task-context.ts';
 
@@ -47,10 +47,20 @@ export class TaskStores {
     }
   }
 
-  /** Before a commit, after the caches were flushed: what stores have put off goes to their changelogs. */
-  writeChangelogs(): void {
-    for (const { store } of this.entries) {
-      if (isWriteBehindStore(store)) store.writeChangelog();
+  /** Before a commit: stores let go what they hold back, in the order of the nodes that they belong to. */
+  flush(): Promise<void> | undefined {
+    for (let i = 0; i < this.entries.length; i++) {
+      const { store } = this.entries[i] as TaskStore;
+      const outcome = isFlushedStore(store) ? store.flush() : undefined;
+      if (outcome !== undefined) return this.#flushRest(outcome, i + 1);
+    }
+    return undefined;
+  }
+
+  async #flushRest(first: Promise<void>, from: number): Promise<void> {
+    await first;
+    for (const { store } of this.entries.slice(from)) {
+      if (isFlushedStore(store)) await store.flush();
     }
   }
 
