@@ -20,6 +20,12 @@ export const QUEUE_SHARE_MAX_BYTES = 2 * 1024 * 1024;
 export const KEY_SCRATCH_INITIAL_BYTES = 4 * 1024;
 /** Longest serialized key, bytes; a record cannot be longer either. */
 export const KEY_SCRATCH_MAX_BYTES = 1024 * 1024 * 1024;
+/** First size of the buffer for a value whose length is not known, bytes. */
+export const SERIALIZED_INITIAL_BYTES = 256;
+/** Longest value that is serialized outside the record path, bytes. */
+export const SERIALIZED_MAX_BYTES = 1024 * 1024 * 1024;
+/** Problems of a value that a validator's error names; more are only counted. */
+export const SHOWN_ISSUES_MAX = 5;
 /** Records without a key go to one partition until so many have gone there; then to the next. */
 export const STICKY_PARTITION_RECORDS = 512;
 

@@ -29,9 +29,12 @@ export type { ForeachAction } from './operators/peek.ts';
 export { ProcessorNode, type Outcome } from './operators/processor-node.ts';
 export type { ValueJoiner } from './operators/stream-table-join.ts';
 
-export type { RecordSerde, Serde } from './serdes/serde.ts';
-export { serdes } from './serdes/serdes.ts';
-export { SerializationError } from './serdes/serialization-error.ts';
+export type { ListOptions } from './serdes/list.ts';
+export type { RecordSerde, Serde, Snapshot } from './serdes/serde.ts';
+export { serdes, type CustomSerdeOptions } from './serdes/serdes.ts';
+export type { StringEncoding } from './serdes/string-encodings.ts';
+export type { SchemaOptions } from './serdes/validation.ts';
+export { SerializationError, WrongTypeError } from './serdes/serialization-error.ts';
 export { Windowed } from './serdes/windowed-key.ts';
 
 export type {

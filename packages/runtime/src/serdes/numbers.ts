@@ -1,6 +1,6 @@
 import { recordSerde } from './record-serde.ts';
 import type { RecordSerde } from './serde.ts';
-import { SerializationError, wrongLength, wrongType } from './serialization-error.ts';
+import { SerializationError, outOfRange, wrongLength, wrongType } from './serialization-error.ts';
 
 const TWO_POW_32 = 4_294_967_296;
 const INT64_MIN = -(2n ** 63n);
@@ -9,9 +9,16 @@ const INT64_MAX = 2n ** 63n - 1n;
 const SAFE_HIGH_MAX = 0x1f_ffff;
 const SAFE_HIGH_MIN = -0x20_0000;
 
+/** A number that the serde has no bytes for, or none at all. */
+function refused(name: string, expected: string, value: unknown): Error {
+  return typeof value === 'number'
+    ? outOfRange(name, expected, value)
+    : wrongType(name, expected, value);
+}
+
 function integerIn(name: string, min: number, max: number, value: number): void {
   if (!Number.isInteger(value) || value < min || value > max) {
-    throw wrongType(name, `whole numbers from ${String(min)} to ${String(max)}`, value);
+    throw refused(name, `whole numbers from ${String(min)} to ${String(max)}`, value);
   }
 }
 
@@ -23,7 +30,7 @@ export const longSerde: RecordSerde<number> = recordSerde<number>({
   name: 'long',
   write(value, target, position) {
     if (!Number.isSafeInteger(value)) {
-      throw wrongType('long', 'whole numbers within ±(2^53 - 1) (use "bigint" beyond)', value);
+      throw refused('long', 'whole numbers within ±(2^53 - 1) (use "bigint" beyond)', value);
     }
     if (target.length - position < 8) return -1;
     const high = Math.floor(value / TWO_POW_32);
@@ -44,6 +51,7 @@ export const longSerde: RecordSerde<number> = recordSerde<number>({
     return high * TWO_POW_32 + low;
   },
   maxBytes: () => 8,
+  fixedBytes: 8,
   isImmutable: true,
   mapKey: mapKeyOfNumber,
 });
@@ -52,8 +60,9 @@ export const longSerde: RecordSerde<number> = recordSerde<number>({
 export const bigintSerde: RecordSerde<bigint> = recordSerde<bigint>({
   name: 'bigint',
   write(value, target, position) {
-    if (typeof value !== 'bigint' || value < INT64_MIN || value > INT64_MAX) {
-      throw wrongType('bigint', 'bigints of 64 bits', value);
+    if (typeof value !== 'bigint') throw wrongType('bigint', 'bigints of 64 bits', value);
+    if (value < INT64_MIN || value > INT64_MAX) {
+      throw outOfRange('bigint', 'bigints of 64 bits', value);
     }
     if (target.length - position < 8) return -1;
     return target.writeBigInt64BE(value, position);
@@ -63,6 +72,7 @@ export const bigintSerde: RecordSerde<bigint> = recordSerde<bigint>({
     return source.readBigInt64BE(start);
   },
   maxBytes: () => 8,
+  fixedBytes: 8,
   isImmutable: true,
   mapKey(value) {
     if (typeof value !== 'bigint') throw wrongType('bigint', 'bigints of 64 bits', value);
@@ -83,6 +93,7 @@ export const integerSerde: RecordSerde<number> = recordSerde<number>({
     return source.readInt32BE(start);
   },
   maxBytes: () => 4,
+  fixedBytes: 4,
   isImmutable: true,
   mapKey: mapKeyOfNumber,
 });
@@ -100,6 +111,7 @@ export const shortSerde: RecordSerde<number> = recordSerde<number>({
     return source.readInt16BE(start);
   },
   maxBytes: () => 2,
+  fixedBytes: 2,
   isImmutable: true,
   mapKey: mapKeyOfNumber,
 });
@@ -117,6 +129,7 @@ export const doubleSerde: RecordSerde<number> = recordSerde<number>({
     return source.readDoubleBE(start);
   },
   maxBytes: () => 8,
+  fixedBytes: 8,
   isImmutable: true,
 });
 
@@ -133,6 +146,7 @@ export const floatSerde: RecordSerde<number> = recordSerde<number>({
     return source.readFloatBE(start);
   },
   maxBytes: () => 4,
+  fixedBytes: 4,
   isImmutable: true,
 });
 

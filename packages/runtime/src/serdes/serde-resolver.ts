@@ -1,5 +1,5 @@
 import { TopologyError } from '../errors.ts';
-import { toRecordSerde } from './record-serde.ts';
+import { toRecordSerde } from './custom-serde.ts';
 import type { RecordSerde, Serde } from './serde.ts';
 
 type AnySerde = Serde<unknown> | null;

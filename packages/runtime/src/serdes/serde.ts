@@ -16,7 +16,8 @@ export interface Serde<T> {
   deserialize(bytes: Uint8Array, topic: string, headers: RecordHeaders | null): T;
   /** Writes at `position`; returns the end, or -1 if `target` is too small (nothing may be kept then). */
   write?(value: T, target: Buffer, position: number): number;
-  read?(source: Buffer, start: number, end: number): T;
+  /** `headers` are the record's; null where there are none, or where bytes come from a store. */
+  read?(source: Buffer, start: number, end: number, headers?: RecordHeaders | null): T;
   /**
    * Values of this type cannot be changed in place (string, number, bigint, boolean), so an
    * in-memory store may keep the value itself instead of its bytes.
@@ -29,6 +30,11 @@ export interface Serde<T> {
   mapKey?(value: T): string | number;
   /** For a type that can be changed in place: what an in-memory store keeps instead of its bytes. */
   readonly snapshot?: Snapshot<T>;
+  /**
+   * Every value has so many bytes: in a list, Kafka writes such values without their lengths. Only
+   * the types for which Kafka does so have it (a boolean has not).
+   */
+  readonly fixedBytes?: number;
   /** Trailing bytes that the default partitioner leaves out: 8 in a time-windowed key, 16 in a session key. */
   readonly unhashedSuffixBytes?: number;
 }
@@ -45,5 +51,5 @@ export interface Snapshot<T> {
 /** What a serde carries inside the record path: both forms present. */
 export interface RecordSerde<T> extends Serde<T> {
   write(value: T, target: Buffer, position: number): number;
-  read(source: Buffer, start: number, end: number): T;
+  read(source: Buffer, start: number, end: number, headers?: RecordHeaders | null): T;
 }

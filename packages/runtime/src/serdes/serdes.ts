@@ -1,4 +1,6 @@
+import type { RecordHeaders } from '@millrace/protocol';
 import { json } from './json.ts';
+import { list } from './list.ts';
 import {
   bigintSerde,
   doubleSerde,
@@ -7,14 +9,41 @@ import {
   longSerde,
   shortSerde,
 } from './numbers.ts';
-import type { RecordSerde } from './serde.ts';
-import { booleanSerde, bytesSerde, uuidSerde, voidSerde } from './simple.ts';
-import { stringSerde } from './string.ts';
-import { timeWindowed } from './windowed.ts';
+import type { RecordSerde, Serde } from './serde.ts';
+import { booleanSerde, bytesSerde, voidSerde } from './simple.ts';
+import { stringOf } from './string-encodings.ts';
+import { uuidSerde } from './uuid.ts';
+import { validated } from './validation.ts';
+import { sessionWindowed, timeWindowed } from './windowed.ts';
 
-/** The built-in serdes; their bytes are those of Kafka's serializers of the same name. */
+/** What `serdes.custom` is made of. */
+export interface CustomSerdeOptions<T> {
+  /** Shown in errors; default "custom". */
+  readonly name?: string | undefined;
+  /** May add to `headers`, which are then sent with the record; they are null where there is no record. */
+  readonly serialize: (value: T, topic: string, headers: RecordHeaders | null) => Uint8Array;
+  /** `bytes` is a view of a fetched batch: copy what is kept. */
+  readonly deserialize: (bytes: Uint8Array, topic: string, headers: RecordHeaders | null) => T;
+  /** See `Serde.isImmutable`; default false. */
+  readonly isImmutable?: boolean | undefined;
+}
+
+function custom<T>(options: CustomSerdeOptions<T>): Serde<T> {
+  return {
+    name: options.name ?? 'custom',
+    serialize: options.serialize,
+    deserialize: options.deserialize,
+    isImmutable: options.isImmutable === true,
+  };
+}
+
+/**
+ * The built-in serdes; their bytes are those of Kafka's serializers of the same name. Bytes that are
+ * none of theirs, and values of another type, are a `SerializationError`.
+ */
 export const serdes = {
-  string: (): RecordSerde<string> => stringSerde,
+  /** UTF-8, or another encoding by its Java name. */
+  string: stringOf,
   /** 8 bytes, exact within ±(2^53 - 1); beyond that an error. */
   long: (): RecordSerde<number> => longSerde,
   /** 8 bytes, the whole range of Kafka's Long. */
@@ -29,6 +58,11 @@ export const serdes = {
   bytes: (): RecordSerde<Uint8Array> => bytesSerde,
   /** Always null. */
   void: (): RecordSerde<null> => voidSerde,
+  list,
   json,
+  validated,
   timeWindowed,
+  sessionWindowed,
+  /** Of two functions. */
+  custom,
 } as const;

@@ -1,10 +1,27 @@
 import { StreamsError, type ErrorOptions } from '../errors.ts';
 
-/** A serde refused a value (writing) or bytes (reading); names the serde and what it got. */
+/**
+ * A serde refused a value (writing) or bytes (reading); names the serde and what it got. In a sink the
+ * production handler decides about it, as about anything else that a serde throws, except for the next.
+ */
 export class SerializationError extends StreamsError {
   constructor(message: string, options?: ErrorOptions) {
     super('SERIALIZATION_FAILED', 'record', false, message, options);
   }
+}
+
+/**
+ * A serde got a value that is not of the type it writes: the application's mistake (Java's
+ * ClassCastException), which no production handler is asked about. A native TypeError counts as one.
+ */
+export class WrongTypeError extends StreamsError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('SERDE_TYPE_MISMATCH', 'record', false, message, options);
+  }
+}
+
+export function isWrongType(error: unknown): boolean {
+  return error instanceof WrongTypeError || error instanceof TypeError;
 }
 
 const SHOWN_VALUE_MAX_CHARS = 60;
@@ -24,10 +41,17 @@ export function describeValue(value: unknown): string {
   return `${typeof value} ${JSON.stringify(cut)}`;
 }
 
-export function wrongType(serde: string, expected: string, value: unknown): SerializationError {
-  return new SerializationError(
+export function wrongType(serde: string, expected: string, value: unknown): WrongTypeError {
+  return new WrongTypeError(
     `The serde "${serde}" writes ${expected}, but got ${describeValue(value)}. ` +
       'Give the operator that writes it a serde of that type.',
+  );
+}
+
+/** A value of the right type that the serde has no bytes for. */
+export function outOfRange(serde: string, expected: string, value: unknown): SerializationError {
+  return new SerializationError(
+    `The serde "${serde}" writes ${expected}, but got ${describeValue(value)}.`,
   );
 }
 

@@ -1,10 +1,6 @@
 import { recordSerde, toBuffer } from './record-serde.ts';
 import type { RecordSerde } from './serde.ts';
 import { SerializationError, wrongLength, wrongType } from './serialization-error.ts';
-import { readUtf8, writeUtf8 } from './string.ts';
-
-const UUID_CHARS = 36;
-const UUID_PATTERN = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 /** Kafka's 1-byte `BooleanSerializer`: 1 or 0. */
 export const booleanSerde: RecordSerde<boolean> = recordSerde<boolean>({
@@ -31,31 +27,10 @@ export const booleanSerde: RecordSerde<boolean> = recordSerde<boolean>({
   },
 });
 
-/** Kafka's `UUIDSerializer`: the 36 characters of the canonical form, in lower case. */
-export const uuidSerde: RecordSerde<string> = recordSerde<string>({
-  name: 'uuid',
-  write: (value, target, position) => writeUtf8(canonicalUuid(value), target, position),
-  read(source, start, end) {
-    const text = readUtf8(source, start, end).toLowerCase();
-    if (!UUID_PATTERN.test(text)) {
-      throw new SerializationError(
-        `The serde "uuid" reads a UUID, but got ${JSON.stringify(text)}.`,
-      );
-    }
-    return text;
-  },
-  maxBytes: () => UUID_CHARS,
-  isImmutable: true,
-  mapKey: canonicalUuid,
-});
-
-function canonicalUuid(value: string): string {
-  const text = typeof value === 'string' ? value.toLowerCase() : '';
-  if (!UUID_PATTERN.test(text)) throw wrongType('uuid', 'UUIDs of 36 characters', value);
-  return text;
-}
-
-/** Kafka's `ByteArraySerializer`: the bytes as they are. What is read is a copy of its own. */
+/**
+ * Kafka's `ByteArraySerializer`, `BytesSerializer` and `ByteBufferSerializer`: the bytes as they are.
+ * What is read is a copy of its own.
+ */
 export const bytesSerde: RecordSerde<Uint8Array> = recordSerde<Uint8Array>({
   name: 'bytes',
   write(value, target, position) {

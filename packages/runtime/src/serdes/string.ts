@@ -30,7 +30,7 @@ const utf8Write: Utf8Write =
 type WellFormedString = string & { isWellFormed(): boolean };
 
 /** A lone surrogate has no UTF-8 form; Java writes a question mark for it, and so do we. */
-function wellFormed(text: string): string {
+export function wellFormed(text: string): string {
   return (text as WellFormedString).isWellFormed() ? text : text.replaceAll(/\p{Surrogate}/gu, '?');
 }
 
@@ -63,9 +63,9 @@ export function writeUtf8(text: string, target: Buffer, position: number): numbe
   return position + utf8Write.call(target, valid, position, space);
 }
 
-/** Reads UTF-8; malformed bytes become U+FFFD. */
+/** Reads UTF-8; malformed bytes become U+FFFD, as many as in Java. */
 export function readUtf8(source: Buffer, start: number, end: number): string {
-  if (end - start > READ_LOOP_MAX_BYTES) return utf8Slice.call(source, start, end);
+  if (end - start > READ_LOOP_MAX_BYTES) return decodeUtf8(source, start, end);
   let text = '';
   let i = start;
   for (; i + 4 <= end; i += 4) {
@@ -73,15 +73,43 @@ export function readUtf8(source: Buffer, start: number, end: number): string {
     const b = source[i + 1] as number;
     const c = source[i + 2] as number;
     const d = source[i + 3] as number;
-    if ((a | b | c | d) > 0x7f) return utf8Slice.call(source, start, end);
+    if ((a | b | c | d) > 0x7f) return decodeUtf8(source, start, end);
     text += String.fromCharCode(a, b, c, d);
   }
   for (; i < end; i++) {
     const code = source[i] as number;
-    if (code > 0x7f) return utf8Slice.call(source, start, end);
+    if (code > 0x7f) return decodeUtf8(source, start, end);
     text += String.fromCharCode(code);
   }
   return text;
+}
+
+const REPLACEMENT = '\ufffd';
+/** First byte of U+D000 to U+DFFF; with a second byte from here on it is a surrogate, which UTF-8 must not have. */
+const SURROGATE_LEAD = 0xed;
+const SURROGATE_SECOND_MIN = 0xa0;
+
+function decodeUtf8(source: Buffer, start: number, end: number): string {
+  const text = utf8Slice.call(source, start, end);
+  return text.includes(REPLACEMENT) ? decodeMalformed(source, start, end) : text;
+}
+
+/** Node replaces each byte of a surrogate, Java the whole of it. */
+function decodeMalformed(source: Buffer, start: number, end: number): string {
+  let text = '';
+  let from = start;
+  for (let i = start; i + 1 < end; i++) {
+    if (source[i] !== SURROGATE_LEAD || !isContinuation(source[i + 1])) continue;
+    if ((source[i + 1] as number) < SURROGATE_SECOND_MIN) continue;
+    text += utf8Slice.call(source, from, i) + REPLACEMENT;
+    i += i + 2 < end && isContinuation(source[i + 2]) ? 2 : 1;
+    from = i + 1;
+  }
+  return text + utf8Slice.call(source, from, end);
+}
+
+function isContinuation(byte: number | undefined): boolean {
+  return byte !== undefined && byte >> 6 === 2;
 }
 
 /** UTF-8 text, as Kafka's `StringSerializer` writes it. */

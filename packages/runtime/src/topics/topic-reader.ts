@@ -14,7 +14,7 @@ import {
   TOPIC_READER_MAX_WAIT_MS,
 } from '../limits.ts';
 import { RecordWalker } from '../records/record-walker.ts';
-import { toRecordSerde } from '../serdes/record-serde.ts';
+import { toRecordSerde } from '../serdes/custom-serde.ts';
 import type { RecordSerde, Serde } from '../serdes/serde.ts';
 import { topicPartitions } from './topic-partitions.ts';
 
@@ -142,13 +142,14 @@ function take<K, V>(
     const offset = cursor.offset();
     if (offset >= end) continue;
     const { buffer, keyStart, keyEnd, valueStart, valueEnd } = cursor;
+    const headers = cursor.nullableHeaders();
     records.push({
       partition,
       offset,
       timestamp: cursor.timestamp,
-      key: keyStart === -1 ? null : keySerde.read(buffer, keyStart, keyEnd),
-      value: valueStart === -1 ? null : valueSerde.read(buffer, valueStart, valueEnd),
-      headers: cursor.nullableHeaders(),
+      key: keyStart === -1 ? null : keySerde.read(buffer, keyStart, keyEnd, headers),
+      value: valueStart === -1 ? null : valueSerde.read(buffer, valueStart, valueEnd, headers),
+      headers,
     });
   }
   return records;
