@@ -1,10 +1,10 @@
 import type { RecordHeaders } from '@millrace/protocol';
-import type { KeyValueStore } from '../state/key-value-store.ts';
 import type { TaskContext } from './task-context.ts';
 import { isPromise, type Awaitable } from './outcome.ts';
 import { ProcessorNode, type Outcome } from './processor-node.ts';
 import { keyValueView } from './store-view.ts';
 import type { TableSource, TableView } from './table.ts';
+import { TableStore } from './table-store.ts';
 
 export type Initializer<A> = () => Awaitable<A>;
 export type Aggregator<K, V, A> = (key: K, value: V, aggregate: A) => Awaitable<A | null>;
@@ -57,7 +57,7 @@ export class AggregateOperator<K, V, A> extends ProcessorNode {
   readonly #table: AggregateTable<K, A>;
   readonly #initializer: Initializer<A>;
   readonly #aggregator: Aggregator<K, V, A>;
-  #store: KeyValueStore<K, A> | null = null;
+  #store: TableStore<K, A> | null = null;
   #context: TaskContext | null = null;
 
   constructor(
@@ -74,7 +74,13 @@ export class AggregateOperator<K, V, A> extends ProcessorNode {
 
   override init(context: TaskContext): void {
     this.#context = context;
-    this.#store = context.store(this.#table.storeName) as KeyValueStore<K, A>;
+    const { storeName, sendsOldValues } = this.#table;
+    this.#store = new TableStore<K, A>(
+      context.store(storeName),
+      sendsOldValues,
+      (key, value, old, timestamp, headers, isLatest) =>
+        this.forward(key, value, old, timestamp, headers, isLatest),
+    );
   }
 
   override process(
@@ -88,7 +94,7 @@ export class AggregateOperator<K, V, A> extends ProcessorNode {
       this.#context?.recordDropped(this.name, 'its key or value is null', headers);
       return undefined;
     }
-    const store = this.#store as KeyValueStore<K, A>;
+    const store = this.#store as TableStore<K, A>;
     const found = store.get(key as K);
     if (found !== null) {
       const newest = Math.max(timestamp, store.foundTimestamp);
@@ -124,11 +130,9 @@ export class AggregateOperator<K, V, A> extends ProcessorNode {
     timestamp: number,
     headers: RecordHeaders | null,
   ): Outcome {
-    const store = this.#store as KeyValueStore<K, A>;
+    const store = this.#store as TableStore<K, A>;
     const old = this.#table.sendsOldValues ? oldValue(store.get(key), aggregate, result) : null;
-    // A tombstone in the changelog has the time of the record that made it.
-    store.put(key, result, result === null ? timestamp : newest);
-    return this.forward(key, result, old, newest, headers);
+    return store.update(key, result, old, newest, timestamp, headers);
   }
 
   async #aggregateLater(

@@ -8,8 +8,8 @@ export type ValueJoiner<K, L, R, VR> = (left: L, right: R, key: K) => Awaitable<
 
 /**
  * Join of a stream with a table, inner and left. Only a record of the stream gives output: the
- * joiner's result for it and the table's row as it is now, with the record's key, timestamp and
- * headers. Inner: no output without a row; a null key is dropped and counted. Left: the joiner gets
+ * joiner's result for it and the table's row as it is now (of a versioned table: as it was at the
+ * record's time), with the record's key, timestamp and headers. Inner: no output without a row; a null key is dropped and counted. Left: the joiner gets
  * null where there is no row or no key. A null value is dropped and counted by both.
  */
 export class StreamTableJoinOperator<K, L, R, VR> extends ProcessorNode {
@@ -46,9 +46,14 @@ export class StreamTableJoinOperator<K, L, R, VR> extends ProcessorNode {
       this.#context?.recordDropped(this.name, 'its key or value is null', headers);
       return undefined;
     }
-    const row = key === null ? null : this.#getter.get(key as K);
+    const row = key === null ? null : this.#row(key as K, timestamp);
     if (isPromise(row)) return this.#joinLater(row, key as K, value as L, timestamp, headers);
     return this.#join(row, key as K, value as L, timestamp, headers);
+  }
+
+  #row(key: K, timestamp: number): Awaitable<R | null> {
+    const getter = this.#getter;
+    return getter.isVersioned ? getter.getAsOf(key, timestamp) : getter.get(key);
   }
 
   #join(

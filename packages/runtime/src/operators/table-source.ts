@@ -1,11 +1,11 @@
 import type { RecordHeaders } from '@millrace/protocol';
-import type { KeyValueStore } from '../state/key-value-store.ts';
 import type { TaskContext } from './task-context.ts';
 import { ProcessorNode, type Outcome } from './processor-node.ts';
 import { keyValueView } from './store-view.ts';
 import type { TableSource, TableView } from './table.ts';
+import { TableStore } from './table-store.ts';
 
-/** A table read from a topic. It has a store only if the user named one or another operator reads it. */
+/** A table of a topic's or a stream's records. It has a store only if the user named one or another operator reads it. */
 export class SourceTable<K, V> implements TableSource<K, V> {
   readonly storeName: string;
   isMaterialized: boolean;
@@ -21,7 +21,8 @@ export class SourceTable<K, V> implements TableSource<K, V> {
     return keyValueView(this.storeName);
   }
 
-  enableSendingOldValues(_mustMaterialize: boolean): boolean {
+  enableSendingOldValues(mustMaterialize: boolean): boolean {
+    if (!mustMaterialize && !this.isMaterialized) return false;
     this.isMaterialized = true;
     this.sendsOldValues = true;
     return true;
@@ -29,14 +30,16 @@ export class SourceTable<K, V> implements TableSource<K, V> {
 }
 
 /**
- * `table(topic)`. Stores each record's value under its key, a null value deleting it, and forwards
- * the change: new value, old value (if anybody below asked for it), timestamp and headers of the
- * record. Without a store it only forwards. A null key is dropped and counted. A record older than
- * the row replaces it all the same, and a value equal to the stored one is forwarded, too.
+ * `table(topic)` and `toTable`. Stores each record's value under its key, a null value deleting it, and
+ * forwards the change: new value, old value (if anybody below asked for it), timestamp and headers of
+ * the record. Without a store it only forwards. A null key is dropped and counted. A record older
+ * than the row replaces it all the same, and a value equal to the stored one is forwarded, too.
+ * With a versioned store an older record goes into its history and is forwarded as a late change; one
+ * that is older than the history is not forwarded.
  */
 export class TableSourceOperator<K, V> extends ProcessorNode {
   readonly #table: SourceTable<K, V>;
-  #store: KeyValueStore<K, V> | null = null;
+  #store: TableStore<K, V> | null = null;
   #context: TaskContext | null = null;
 
   constructor(name: string, table: SourceTable<K, V>) {
@@ -46,9 +49,14 @@ export class TableSourceOperator<K, V> extends ProcessorNode {
 
   override init(context: TaskContext): void {
     this.#context = context;
-    if (this.#table.isMaterialized) {
-      this.#store = context.store(this.#table.storeName) as KeyValueStore<K, V>;
-    }
+    const { isMaterialized, storeName, sendsOldValues } = this.#table;
+    if (!isMaterialized) return;
+    this.#store = new TableStore<K, V>(
+      context.store(storeName),
+      sendsOldValues,
+      (key, value, old, timestamp, headers, isLatest) =>
+        this.forward(key, value, old, timestamp, headers, isLatest),
+    );
   }
 
   override process(
@@ -65,7 +73,6 @@ export class TableSourceOperator<K, V> extends ProcessorNode {
     const store = this.#store;
     if (store === null) return this.forward(key, value, null, timestamp, headers);
     const old = this.#table.sendsOldValues ? store.get(key as K) : null;
-    store.put(key as K, value as V | null, timestamp);
-    return this.forward(key, value, old, timestamp, headers);
+    return store.update(key as K, value as V | null, old, timestamp, timestamp, headers);
   }
 }

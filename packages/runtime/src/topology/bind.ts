@@ -3,6 +3,7 @@ import { InvariantError } from '../errors.ts';
 import type { ProcessorNode } from '../operators/processor-node.ts';
 import { SinkOperator } from '../operators/sink.ts';
 import { SourceOperator } from '../operators/source.ts';
+import { changeSerde } from '../serdes/change.ts';
 import { SerdeResolver } from '../serdes/serde-resolver.ts';
 import type { RecordSerde } from '../serdes/serde.ts';
 import { changelogTopic } from '../state/store-builders.ts';
@@ -17,7 +18,13 @@ import type {
   TaskTopology,
   TimestampExtractor,
 } from './built-topology.ts';
-import type { InternalTopology, NodeSpec, OptionalSerde } from './internal-topology.ts';
+import type {
+  InternalTopology,
+  NodeSpec,
+  OptionalSerde,
+  SinkSpec,
+  SourceSpec,
+} from './internal-topology.ts';
 import { nodeGroups, type NodeGroup } from './subtopologies.ts';
 
 /** Kafka Streams' default of `windowstore.changelog.additional.retention.ms`: one day. */
@@ -101,18 +108,28 @@ function nodeMaker(
   if (spec.kind === 'sink') {
     const topic = fullName(spec.topic);
     const key = serdes.key(spec.keySerde, owner, topic);
-    const value = serdes.value(spec.valueSerde, owner, topic);
+    const value = valueSerde(spec, serdes, owner, topic);
     const partitioner = spec.partitioner as StreamPartitioner<unknown, unknown> | null;
     return () => new SinkOperator(name, topic, key, value, partitioner);
   }
   const topics = spec.topics.map(fullName);
   const [topic] = topics as [string];
   const key: RecordSerde<unknown> = serdes.key(spec.keySerde, owner, topic);
-  const value: RecordSerde<unknown> = serdes.value(spec.valueSerde, owner, topic);
+  const value = valueSerde(spec, serdes, owner, topic);
   const isInternal = spec.topics.some((logical) => topology.internalTopics.has(logical));
   const extractor =
     spec.timestampExtractor ?? (isInternal ? null : (options.defaultTimestampExtractor ?? null));
   return () => new SourceOperator(name, topics, key, value, extractor);
+}
+
+function valueSerde(
+  spec: SourceSpec | SinkSpec,
+  serdes: SerdeResolver,
+  owner: string,
+  topic: string,
+): RecordSerde<unknown> {
+  const serde = serdes.value(spec.valueSerde, owner, topic);
+  return spec.carriesChanges === true ? (changeSerde(serde) as RecordSerde<unknown>) : serde;
 }
 
 function subtopology(

@@ -5,6 +5,7 @@ import { RepartitionNode, StreamSourceNode, TableSourceNode } from './graph-node
 import { InternalTopology } from './internal-topology.ts';
 import { mergeRepartitions } from './merge-repartitions.ts';
 import type { Naming } from './naming.ts';
+import { tellOfVersionedParents } from './versioned.ts';
 import { parseOptimization, type TopologyOptimization } from './optimize.ts';
 
 /** Rewrites the graph as a whole, then makes a topology of it, parents before children. */
@@ -19,6 +20,7 @@ export function buildTopology(
   if (optimizations.has('reuse.ktable.source.topics')) reuseSourceTopics(graph.root);
   if (optimizations.has('merge.repartition.topics')) mergeRepartitions(graph, topology, naming);
   dropNullKeysBeforeRepartitioning(graph.root);
+  tellOfVersionedParents(graph.root);
   writeInOrder(graph.root, topology);
   validateCopartition(topology);
 }

@@ -87,6 +87,8 @@ export interface OperatorOptions {
   readonly stores?: readonly StoreBuilder[];
   /** Names of other operators' stores that it reads. */
   readonly readsStores?: readonly string[];
+  /** Called if a parent gives the changes of a versioned table. */
+  readonly onVersionedParent?: () => void;
 }
 
 /** Any operator that is one node of the topology, with or without stores. */
@@ -110,6 +112,10 @@ export class OperatorNode extends GraphNode {
     this.changesValue = options.changesValue ?? false;
     this.keepsNullKeys = options.keepsNullKeys ?? false;
     this.isMerge = options.isMerge ?? false;
+  }
+
+  override onVersionedParent(): void {
+    this.#options.onVersionedParent?.();
   }
 
   override writeTo(topology: InternalTopology): void {

@@ -17,6 +17,8 @@ export abstract class GraphNode {
   readonly changesValue: boolean = false;
   /** A left or outer join: records without a key have a result, so repartitioning must keep them. */
   readonly keepsNullKeys: boolean = false;
+  /** The changes below are those of a versioned table, or not; null: as above (KIP-914). */
+  isOutputVersioned: boolean | null = null;
   /** Brings streams together (`merge`). */
   readonly isMerge: boolean = false;
   /** A repartition step that may become one with others of the same key change. */
@@ -27,6 +29,9 @@ export abstract class GraphNode {
   }
 
   abstract writeTo(topology: InternalTopology): void;
+
+  /** Before it is written, for each parent that gives the changes of a versioned table. */
+  onVersionedParent(_parent: GraphNode): void {}
 
   addChild(child: GraphNode): void {
     this.children.add(child);

@@ -4,6 +4,7 @@ import type { ProcessorNode } from '../operators/processor-node.ts';
 import type { Serde } from '../serdes/serde.ts';
 import type { StoreBuilder } from '../state/store.ts';
 import type { OffsetReset, TimestampExtractor } from './built-topology.ts';
+import { matchesTopic } from './topic-pattern.ts';
 import { UnionFind } from './union-find.ts';
 
 /** A serde of whatever type; null means the topology's default. */
@@ -12,13 +13,19 @@ export type OptionalSerde = Serde<unknown> | null;
 export interface SourceSpec {
   readonly kind: 'source';
   readonly name: string;
-  /** Internal topics stand here without the application's prefix. */
+  /** Internal topics stand here without the application's prefix; empty with a pattern. */
   readonly topics: readonly string[];
+  /** Every topic whose whole name matches is read, also those that are created later. */
+  readonly pattern?: RegExp | null;
+  /** Every instance of the application reads all of its one topic, into the store of the one node below. */
+  readonly isGlobal?: boolean;
   readonly keySerde: OptionalSerde;
   readonly valueSerde: OptionalSerde;
   /** null: the application's default extractor. */
   readonly timestampExtractor: TimestampExtractor | null;
   readonly offsetReset: OffsetReset | null;
+  /** Values are changes of a table, old and new value in one. */
+  readonly carriesChanges?: boolean;
 }
 
 export interface ProcessorSpec {
@@ -39,6 +46,8 @@ export interface SinkSpec {
   readonly keySerde: OptionalSerde;
   readonly valueSerde: OptionalSerde;
   readonly partitioner: StreamPartitioner<never, never> | null;
+  /** Values are changes of a table, old and new value in one. */
+  readonly carriesChanges?: boolean;
 }
 
 export type NodeSpec = SourceSpec | ProcessorSpec | SinkSpec;
@@ -62,26 +71,21 @@ export class InternalTopology {
   readonly internalTopics = new Map<string, number | null>();
   /** Names of sources whose topics must have equally many partitions. */
   readonly copartitionedSources: ReadonlySet<string>[] = [];
+  /** Names of the stores that no task owns. */
+  readonly globalStores = new Set<string>();
   /** Nodes that are connected, or share a store, run in one task. */
   readonly groups = new UnionFind();
   readonly #sourceOfTopic = new Map<string, string>();
+  readonly #patterns = new Map<string, RegExp>();
 
   addSource(spec: SourceSpec): void {
     this.#checkNew(spec.name);
-    if (spec.topics.length === 0) {
+    const pattern = spec.pattern ?? null;
+    if (pattern !== null) this.#addPattern(spec.name, pattern);
+    else if (spec.topics.length === 0) {
       throw new TopologyError(`The source ${spec.name} has no topic: give at least one.`);
     }
-    for (const topic of spec.topics) {
-      if (topic === '') throw new TopologyError(`The source ${spec.name} has an empty topic name.`);
-      const other = this.#sourceOfTopic.get(topic);
-      if (other !== undefined) {
-        throw new TopologyError(
-          `The topic ${topic} has already been registered by another source (${other}), and ${spec.name} ` +
-            'reads it too: read it once, and use that stream or table in both places.',
-        );
-      }
-      this.#sourceOfTopic.set(topic, spec.name);
-    }
+    for (const topic of spec.topics) this.#addSourceTopic(spec.name, topic);
     this.nodes.set(spec.name, spec);
     this.groups.add(spec.name);
   }
@@ -138,10 +142,53 @@ export class InternalTopology {
     }
   }
 
+  /** A store that every instance fills with all of a topic, through one node (KIP-99). */
+  addGlobalStore(
+    source: SourceSpec,
+    name: string,
+    create: (name: string) => ProcessorNode,
+    builder: StoreBuilder,
+  ): void {
+    this.addSource({ ...source, isGlobal: true });
+    this.addProcessor(name, create, [source.name]);
+    this.addStore(builder, [name]);
+    this.globalStores.add(builder.name);
+  }
+
   source(name: string): SourceSpec {
     const node = this.nodes.get(name);
     if (node?.kind !== 'source') throw new TopologyError(`There is no source named ${name}.`);
     return node;
+  }
+
+  #addSourceTopic(source: string, topic: string): void {
+    if (topic === '') throw new TopologyError(`The source ${source} has an empty topic name.`);
+    const other = this.#sourceOfTopic.get(topic);
+    if (other !== undefined) {
+      throw new TopologyError(
+        `The topic ${topic} has already been registered by another source (${other}), and ${source} ` +
+          'reads it too: read it once, and use that stream or table in both places.',
+      );
+    }
+    for (const [name, pattern] of this.#patterns) {
+      if (!matchesTopic(pattern, topic)) continue;
+      throw new TopologyError(
+        `The topic ${topic} of the source ${source} matches the pattern ${pattern.source}, which is already ` +
+          `registered by the source ${name}: let the pattern leave it out, or read it through the pattern only.`,
+      );
+    }
+    this.#sourceOfTopic.set(topic, source);
+  }
+
+  #addPattern(source: string, pattern: RegExp): void {
+    for (const [topic, other] of this.#sourceOfTopic) {
+      if (!matchesTopic(pattern, topic)) continue;
+      throw new TopologyError(
+        `The pattern ${pattern.source} of the source ${source} will match the topic ${topic}, which has already been ` +
+          `registered by another source (${other}): let the pattern leave it out.`,
+      );
+    }
+    this.#patterns.set(source, pattern);
   }
 
   #addChild(spec: ProcessorSpec | SinkSpec): void {
@@ -178,6 +225,11 @@ export class InternalTopology {
   }
 
   #connectStore(user: string, store: string): void {
+    if (this.globalStores.has(store)) {
+      throw new TopologyError(
+        `The node ${user} is connected to the global store ${store}: every node can use it without that, so leave it out.`,
+      );
+    }
     const spec = this.stores.get(store);
     if (spec === undefined) {
       throw new TopologyError(`The node ${user} uses the store ${store}, which is not added yet.`);
