@@ -69,10 +69,30 @@ export class ProcessingError extends StreamsError {
   }
 }
 
+/** Where a record's way out ended: in the key's serde, in the value's, or at the broker. */
+export type ProductionStage = 'key' | 'value' | 'delivery';
+
 /** A record could not be serialized or was refused by the broker. The production handler decides. */
 export class ProductionError extends StreamsError {
-  constructor(message: string, options?: ErrorOptions) {
+  readonly stage: ProductionStage;
+
+  constructor(message: string, options: ErrorOptions & { readonly stage?: ProductionStage } = {}) {
     super('PRODUCTION_FAILED', 'record', false, message, options);
+    this.stage = options.stage ?? 'delivery';
+  }
+}
+
+/** A configured exception handler threw, or gave no valid answer. */
+export class ExceptionHandlerError extends StreamsError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('EXCEPTION_HANDLER_FAILED', 'thread', false, message, options);
+  }
+}
+
+/** What a store's record cache let go before a commit could not be processed by the nodes below. */
+export class CacheFlushError extends StreamsError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('CACHE_FLUSH_FAILED', 'thread', false, message, options);
   }
 }
 

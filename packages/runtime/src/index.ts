@@ -13,18 +13,29 @@ export type { RestoreProgress } from './restore/progress.ts';
 export type { Metric, MetricTags } from './metrics/registry.ts';
 export type { StreamsConfigInput } from './config/config-input.ts';
 export { createLogger, silentLogger } from './logging/logger.ts';
+export { deadLetter } from './dead-letter.ts';
 export type {
+  DeadLetterRecord,
   DeserializationExceptionHandler,
   ErrorHandlerContext,
+  FetchedRecord,
   HandlerAnswer,
+  HandlerResponse,
+  HandlerResult,
+  ProcessedRecord,
+  ProcessingExceptionHandler,
+  ProducedRecord,
+  ProductionAnswer,
   ProductionExceptionHandler,
   UncaughtExceptionAnswer,
   UncaughtExceptionHandler,
 } from './error-handlers.ts';
 export {
   AssignmentVersionError,
+  CacheFlushError,
   ConfigError,
   DeserializationError,
+  ExceptionHandlerError,
   InvariantError,
   MisconfiguredTopicError,
   MissingSourceTopicError,
@@ -42,5 +53,5 @@ export {
   TimeoutError,
   TopologyError,
 } from './errors.ts';
-export type { ErrorContext, ErrorScope } from './errors.ts';
+export type { ErrorContext, ErrorScope, ProductionStage } from './errors.ts';
 export { RecordHeaders } from '@millrace/protocol';

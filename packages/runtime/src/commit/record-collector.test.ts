@@ -23,13 +23,16 @@ async function setUp(partitionCount: number, answer: 'fail' | 'continue' = 'fail
     onDrained: () => undefined,
   });
   const failures: ProductionError[] = [];
+  const dropped: string[] = [];
   const collector = new TaskRecordCollector({
     producer,
     random: () => 0,
-    onFailure: (error) => {
+    onFailure: (_node, _record, error) => {
       failures.push(error);
-      return answer;
+      if (answer === 'fail') throw error;
     },
+    onDropped: (_node, topic) => dropped.push(topic),
+    now: () => 77,
   });
   const sender = collector.topic('out');
   await collector.prepare();
@@ -42,7 +45,7 @@ async function setUp(partitionCount: number, answer: 'fail' | 'continue' = 'fail
         .map(({ value }) => value?.toString()),
     );
   };
-  return { collector, sender, read, failures };
+  return { collector, sender, read, failures, dropped };
 }
 
 function send(
@@ -99,7 +102,7 @@ describe('TaskRecordCollector', () => {
   });
 
   it("keeps a partitioner's word: one, several, none, or no word at all", async () => {
-    const { sender, read } = await setUp(4);
+    const { sender, read, dropped } = await setUp(4);
     send(sender, 'k', 'one', () => 3);
     send(sender, 'k', 'several', () => [0, 2]);
     send(sender, 'k', 'none', () => []);
@@ -110,6 +113,7 @@ describe('TaskRecordCollector', () => {
     expect(partitions[0]).toContain('several');
     expect(partitions[2]).toContain('several');
     expect(partitions.flat()).not.toContain('none');
+    expect(dropped).toEqual(['out']);
     const home = partitions.find((values) => values.includes('default'));
     expect(home).toContain('default too');
   });
@@ -146,7 +150,8 @@ describe('TaskRecordCollector', () => {
     expect(() => {
       send(sender, 'k', 'v', () => 2);
     }).toThrow(/partition 2.*has 2/);
-    expect(failures.map(({ context }) => context['stage'])).toEqual(['key', 'value', 'value']);
+    // A partitioner is no serde: its error is that of the node before.
+    expect(failures.map(({ stage }) => stage)).toEqual(['key', 'value']);
   });
 
   it('goes on where the handler says so, and keeps the records around it whole', async () => {

@@ -1,7 +1,9 @@
 import { murmur2, toPositive } from '@millrace/protocol';
 import type { RecordHeaders } from '@millrace/protocol';
 import type { PartitionBuffer, ProducerPort } from '../client/ports.ts';
-import { InvariantError, ProductionError } from '../errors.ts';
+import { RecordTooLargeError } from '../client/errors.ts';
+import type { DeadLetterRecord, ProducedRecord } from '../error-handlers.ts';
+import { InvariantError, ProductionError, StreamsError } from '../errors.ts';
 import {
   KEY_SCRATCH_INITIAL_BYTES,
   KEY_SCRATCH_MAX_BYTES,
@@ -9,6 +11,8 @@ import {
 } from '../limits.ts';
 import type { Random } from '../platform/random.ts';
 import type { RecordSerde } from '../serdes/serde.ts';
+import { SerializationError, WrongTypeError, isWrongType } from '../serdes/serialization-error.ts';
+import { bytesSerde } from '../serdes/simple.ts';
 import type {
   RecordCollector,
   StreamPartitioner,
@@ -16,13 +20,17 @@ import type {
 } from '../operators/record-collector.ts';
 import type { PartitionAppender } from '../state/partition-appender.ts';
 
-/** The production handler's word on a record of the task; `fail` makes the collector throw. */
-type ProductionFailure = (error: ProductionError) => 'fail' | 'continue';
+/** The production handler's word on a record that a node sends: throws, or returns if it is dropped. */
+type ProductionFailure = (node: string, record: ProducedRecord, error: ProductionError) => void;
 
 export interface TaskRecordCollectorOptions {
   readonly producer: ProducerPort;
   readonly random: Random;
   readonly onFailure: ProductionFailure;
+  /** The partitioner chose no partition at all (KIP-837). */
+  readonly onDropped: (node: string, topic: string) => void;
+  /** Wall-clock time, for dead letters that come without one. */
+  readonly now: () => number;
 }
 
 /**
@@ -38,11 +46,41 @@ export class TaskRecordCollector implements RecordCollector {
     this.#options = options;
   }
 
-  topic(name: string): TopicSender {
-    let sender = this.#senders.get(name);
+  /** `node` is who sends, for the production handler. */
+  topic(name: string, node = ''): TopicSender {
+    return this.#sender(name, node, this.#options.onFailure);
+  }
+
+  /** Before `prepare`: dead letters may go to this topic. */
+  expectDeadLetters(topic: string): void {
+    this.#sender(topic, DEAD_LETTERS, throwFailure);
+  }
+
+  /** Writes what a handler answered with; a promise if the topic's partitions are not known yet. */
+  deadLetter(record: DeadLetterRecord): Promise<void> | undefined {
+    const sender = this.#sender(record.topic, DEAD_LETTERS, throwFailure);
+    const prepared = sender.prepare();
+    if (prepared === undefined) {
+      this.#sendDeadLetter(sender, record);
+      return undefined;
+    }
+    return prepared.then(() => {
+      this.#sendDeadLetter(sender, record);
+    });
+  }
+
+  #sendDeadLetter(sender: CollectorSender, record: DeadLetterRecord): void {
+    const { key, value, partition, headers = null, timestamp = this.#options.now() } = record;
+    const chosen = partition === undefined ? null : () => partition;
+    sender.send(key, bytesSerde, value, bytesSerde, timestamp, headers, chosen);
+  }
+
+  #sender(topic: string, node: string, onFailure: ProductionFailure): CollectorSender {
+    const key = `${topic}\n${node}`;
+    let sender = this.#senders.get(key);
     if (sender === undefined) {
-      sender = new CollectorSender(name, this.#options, this.#scratch);
-      this.#senders.set(name, sender);
+      sender = new CollectorSender(topic, node, { ...this.#options, onFailure }, this.#scratch);
+      this.#senders.set(key, sender);
     }
     return sender;
   }
@@ -62,6 +100,14 @@ export class TaskRecordCollector implements RecordCollector {
   }
 }
 
+/** Who sends dead letters; no node has this name. */
+const DEAD_LETTERS = 'dead letters';
+
+/** A dead letter that cannot be written is nobody's to decide about: it would only make another. */
+const throwFailure: ProductionFailure = (_node, _record, error) => {
+  throw error;
+};
+
 /** Grows to the longest key of the task, and is used again for each. */
 class KeyScratch {
   buffer = Buffer.allocUnsafe(KEY_SCRATCH_INITIAL_BYTES);
@@ -72,7 +118,7 @@ class KeyScratch {
       const end = serde.write(key, this.buffer, 0);
       if (end >= 0) return end;
       if (this.buffer.length >= KEY_SCRATCH_MAX_BYTES) {
-        throw new RangeError(
+        throw new SerializationError(
           `the key needs more than ${String(KEY_SCRATCH_MAX_BYTES)} bytes, or its serde ${serde.name} never fits`,
         );
       }
@@ -83,14 +129,21 @@ class KeyScratch {
 
 class CollectorSender implements TopicSender {
   readonly #topic: string;
+  readonly #node: string;
   readonly #options: TaskRecordCollectorOptions;
   readonly #scratch: KeyScratch;
   #buffers: PartitionBuffer[] = [];
   #sticky = 0;
   #stickyLeft = 0;
 
-  constructor(topic: string, options: TaskRecordCollectorOptions, scratch: KeyScratch) {
+  constructor(
+    topic: string,
+    node: string,
+    options: TaskRecordCollectorOptions,
+    scratch: KeyScratch,
+  ) {
     this.#topic = topic;
+    this.#node = node;
     this.#options = options;
     this.#scratch = scratch;
   }
@@ -130,22 +183,15 @@ class CollectorSender implements TopicSender {
       if (partitioner !== null) {
         const chosen = partitioner(this.#topic, key, value, headers, count);
         if (chosen !== undefined) {
+          const buffers =
+            typeof chosen === 'number'
+              ? [this.#buffer(chosen)]
+              : chosen.map((partition) => this.#buffer(partition));
           stage = 'value';
-          if (typeof chosen === 'number') {
-            this.#buffer(chosen).append(timestamp, source, 0, keyEnd, value, valueSerde, headers);
-          } else {
-            for (const partition of chosen) {
-              this.#buffer(partition).append(
-                timestamp,
-                source,
-                0,
-                keyEnd,
-                value,
-                valueSerde,
-                headers,
-              );
-            }
+          for (const buffer of buffers) {
+            buffer.append(timestamp, source, 0, keyEnd, value, valueSerde, headers);
           }
+          if (buffers.length === 0) this.#options.onDropped(this.#node, this.#topic);
           return;
         }
       }
@@ -169,7 +215,11 @@ class CollectorSender implements TopicSender {
         headers,
       );
     } catch (error) {
-      this.#failed(error, stage, keySerde, valueSerde);
+      // What the user's partitioner throws is the error of the node before, as in Kafka Streams.
+      if (stage === 'partition') throw error;
+      const serde = stage === 'key' ? keySerde.name : valueSerde.name;
+      const record = { topic: this.#topic, partition: null, key, value, timestamp, headers };
+      this.#failed(error, stage, serde, record);
     }
   }
 
@@ -193,25 +243,30 @@ class CollectorSender implements TopicSender {
     return this.#sticky;
   }
 
-  #failed<K, V>(
-    cause: unknown,
-    stage: 'key' | 'partition' | 'value',
-    keySerde: RecordSerde<K>,
-    valueSerde: RecordSerde<V>,
-  ): void {
+  /**
+   * A value of the wrong type is the error of the node before; so is what is no fault of the record.
+   * About the rest the production handler decides.
+   */
+  #failed(cause: unknown, stage: 'key' | 'value', serde: string, record: ProducedRecord): void {
+    const topic = this.#topic;
     const why = cause instanceof Error ? cause.message : String(cause);
-    const what =
-      stage === 'key'
-        ? `serialize the key with ${keySerde.name} for`
-        : stage === 'partition'
-          ? 'choose the partition in'
-          : `append the record (value serde ${valueSerde.name}) to`;
+    const context = { topic, stage, serde };
+    if (isWrongType(cause)) {
+      throw new WrongTypeError(`The ${stage} serde of topic ${topic} does not fit: ${why}`, {
+        cause,
+        context,
+      });
+    }
+    if (cause instanceof StreamsError && cause.scope !== 'record') throw cause;
+    const isTooLarge = cause instanceof RecordTooLargeError;
     const error = new ProductionError(
-      `Cannot ${what} topic ${this.#topic}: ${why}. Check the serdes and the size of the record, ` +
-        'or drop such records with production.exception.handler=continue',
-      { cause, context: { topic: this.#topic, stage } },
+      isTooLarge
+        ? `Cannot send a record to topic ${topic}: ${why}. Send smaller records, or drop such ones with production.exception.handler=continue`
+        : `Cannot serialize the ${stage} with ${serde} for topic ${topic}: ${why}. Check the serdes, ` +
+            'or drop such records with production.exception.handler=continue',
+      { cause, context, stage: isTooLarge ? 'delivery' : stage },
     );
-    if (this.#options.onFailure(error) === 'fail') throw error;
+    this.#options.onFailure(this.#node, record, error);
   }
 
   #notPrepared(): InvariantError {

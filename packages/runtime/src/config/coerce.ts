@@ -29,15 +29,30 @@ export function coerce(definition: Definition, raw: unknown): Coerced {
     case 'list':
       return coerceList(raw);
     case 'deserializationHandler':
+    case 'processingHandler':
     case 'productionHandler':
-      return raw === 'fail' || raw === 'continue' || typeof raw === 'function'
-        ? ok(raw)
-        : wrong("'fail', 'continue' or a function");
+      return coerceHandler(raw);
     case 'timestampExtractor':
       return raw === null || typeof raw === 'function' ? ok(raw) : wrong('a function');
     case 'serde':
       return raw === null || isSerde(raw) ? ok(raw) : wrong('a serde');
   }
+}
+
+/** Also by the names of Kafka Streams' own classes, so that a configuration can be carried over. */
+const handlerClasses: ReadonlyMap<string, string> = new Map([
+  ['LogAndFailExceptionHandler', 'fail'],
+  ['LogAndContinueExceptionHandler', 'continue'],
+  ['LogAndFailProcessingExceptionHandler', 'fail'],
+  ['LogAndContinueProcessingExceptionHandler', 'continue'],
+  ['DefaultProductionExceptionHandler', 'fail'],
+]);
+
+function coerceHandler(raw: unknown): Coerced {
+  if (typeof raw === 'function' || raw === 'fail' || raw === 'continue') return ok(raw);
+  const name = typeof raw === 'string' ? raw.replace('org.apache.kafka.streams.errors.', '') : '';
+  const known = handlerClasses.get(name);
+  return known === undefined ? wrong("'fail', 'continue' or a function") : ok(known);
 }
 
 function coerceInteger(definition: Definition, raw: unknown): Coerced {

@@ -1,4 +1,8 @@
-import type { DeserializationHandling, ProductionHandling } from '../error-handlers.ts';
+import type {
+  DeserializationHandling,
+  ProcessingHandling,
+  ProductionHandling,
+} from '../error-handlers.ts';
 import type { Serde } from '../serdes/serde.ts';
 import type { TimestampExtractor } from '../topology/built-topology.ts';
 
@@ -13,6 +17,7 @@ export interface ConfigTypes {
   double: number;
   list: readonly string[];
   deserializationHandler: DeserializationHandling;
+  processingHandler: ProcessingHandling;
   productionHandler: ProductionHandling;
   timestampExtractor: TimestampExtractor | null;
   serde: Serde<never> | null;
@@ -96,6 +101,15 @@ export function topicNamePart(): Allowed {
   return {
     text: '1 to 200 letters, digits, dots, underscores and hyphens',
     accepts: (value) => /^[A-Za-z0-9._-]{1,200}$/.test(value as string),
+  };
+}
+
+export function topicNameOrNull(): Allowed {
+  return {
+    text: '1 to 249 letters, digits, dots, underscores and hyphens, or null',
+    accepts: (value) =>
+      value === null ||
+      (/^[A-Za-z0-9._-]{1,249}$/.test(value as string) && value !== '.' && value !== '..'),
   };
 }
 

@@ -65,6 +65,7 @@ export function loadConfig(sources: ConfigSources): StreamsConfig {
   ) as unknown as ProducerValues;
 
   mergePurgeInterval(streams, layers, environment, problems);
+  mergeHandlers(streams, layers, environment);
   checkTogether(mainConsumer, problems);
   checkSasl(streams, problems);
   if (problems.length > 0) throw configError(problems);
@@ -158,6 +159,21 @@ function mergePurgeInterval(
   const value = alias && !own ? aliasValue : ownValue;
   streams['delete.interval.ms'] = value;
   streams['repartition.purge.interval.ms'] = value;
+}
+
+/** Kafka Streams still takes the older names of two handlers; the newer ones count if both are given. */
+function mergeHandlers(
+  streams: Record<string, unknown>,
+  layers: readonly ReadonlyMap<string, unknown>[],
+  environment: Readonly<Record<string, string | undefined>>,
+): void {
+  for (const what of ['deserialization', 'production']) {
+    const name = `${what}.exception.handler`;
+    const variable = `MILLRACE_${what.toUpperCase()}_EXCEPTION_HANDLER`;
+    const isSet = environment[variable] !== undefined || layers.some((layer) => layer.has(name));
+    if (!isSet) streams[name] = streams[`default.${name}`];
+    streams[`default.${name}`] = streams[name];
+  }
 }
 
 function checkTogether(consumer: ConsumerValues, problems: Problem[]): void {

@@ -31,4 +31,9 @@ export class StreamsConfig {
   get<K extends keyof StreamsValues>(name: K): StreamsValues[K] {
     return this.#streams[name];
   }
+
+  /** Everything under its name, for those who look by themselves. */
+  get all(): Readonly<StreamsValues> {
+    return this.#streams;
+  }
 }

@@ -7,6 +7,7 @@ import {
   hostPortOrEmpty,
   notEmpty,
   oneOf,
+  topicNameOrNull,
   topicNamePart,
 } from './definition.ts';
 
@@ -83,11 +84,39 @@ export const streamsDefinitions = [
     { importance: 'medium' },
   ),
   define(
+    'default.deserialization.exception.handler',
+    'deserializationHandler',
+    'fail',
+    'The older name of deserialization.exception.handler, which counts if both are given.',
+    { importance: 'medium' },
+  ),
+  define(
+    'processing.exception.handler',
+    'processingHandler',
+    'fail',
+    "What is done with a record on which a node or a function of the application fails: 'fail', 'continue', or a function that says which.",
+    { importance: 'medium' },
+  ),
+  define(
     'production.exception.handler',
     'productionHandler',
     'fail',
     "What is done with a record that cannot be written: 'fail', 'continue', or a function that says which.",
     { importance: 'medium' },
+  ),
+  define(
+    'default.production.exception.handler',
+    'productionHandler',
+    'fail',
+    'The older name of production.exception.handler, which counts if both are given.',
+    { importance: 'medium' },
+  ),
+  define(
+    'errors.dead.letter.queue.topic.name',
+    'nullableString',
+    null,
+    "Topic to which the handlers 'fail' and 'continue' write the records that they give up; it must exist. Functions return what is to be written.",
+    { importance: 'medium', allowed: topicNameOrNull() },
   ),
   define(
     'default.timestamp.extractor',
@@ -196,24 +225,10 @@ export const streamsDefinitions = [
     `Distance of rebalances that look for warmed-up tasks. ${notYet}`,
     { allowed: atLeast(60_000), ...none },
   ),
-  define(
-    'processing.exception.handler',
-    'string',
-    'fail',
-    `What is done when a user function fails. ${notYet}`,
-    { importance: 'medium', allowed: oneOf('fail'), ...none },
-  ),
   define('processing.exception.handler.global.enabled', 'boolean', false, notYet, {
     importance: 'high',
     ...none,
   }),
-  define(
-    'errors.dead.letter.queue.topic.name',
-    'nullableString',
-    null,
-    `Topic of records that were given up. ${notYet}`,
-    { importance: 'medium', allowed: oneOf(null), ...none },
-  ),
   define('dsl.store.format', 'string', 'DEFAULT', `Whether stores keep headers. ${notYet}`, {
     allowed: oneOf('DEFAULT'),
     ...none,

@@ -6,7 +6,10 @@ export type Outcome = Promise<void> | undefined;
 
 /** What is done about an error that a node threw (KIP-1033). */
 export interface ProcessingFailures {
-  /** Returns if the record is to be left out at this node, and throws if processing has to end. */
+  /**
+   * Returns if the record is to be left out at this node, and throws if processing has to end. A
+   * promise is an asynchronous handler's, and the record waits for it.
+   */
   failed(
     node: ProcessorNode,
     error: unknown,
@@ -14,7 +17,7 @@ export interface ProcessingFailures {
     value: unknown,
     timestamp: number,
     headers: RecordHeaders | null,
-  ): void;
+  ): Outcome;
 }
 
 const rethrow: ProcessingFailures = {
@@ -50,6 +53,11 @@ export abstract class ProcessorNode {
   /** Once per task, parents first, after the stores are open. */
   init(_context: TaskContext): void {}
 
+  /** Right after `init`, and before that of the next node: what of it may be asynchronous. */
+  start(): Outcome {
+    return undefined;
+  }
+
   abstract process(
     key: unknown,
     value: unknown,
@@ -59,8 +67,10 @@ export abstract class ProcessorNode {
     isLatest?: boolean,
   ): Outcome;
 
-  /** Once per task; must not throw. */
-  close(): void {}
+  /** Once per task. A promise is waited for when the thread stops. */
+  close(): unknown {
+    return undefined;
+  }
 
   /** `process`, with what this node throws brought before the handler; what a parent calls. */
   receive(
@@ -75,8 +85,7 @@ export abstract class ProcessorNode {
     try {
       outcome = this.process(key, value, old, timestamp, headers, isLatest);
     } catch (error) {
-      this.#failures.failed(this, error, key, value, timestamp, headers);
-      return undefined;
+      return this.#failures.failed(this, error, key, value, timestamp, headers);
     }
     if (outcome === undefined) return undefined;
     return this.#failLater(outcome, key, value, timestamp, headers);
@@ -115,7 +124,7 @@ export abstract class ProcessorNode {
     try {
       await outcome;
     } catch (error) {
-      this.#failures.failed(this, error, key, value, timestamp, headers);
+      await this.#failures.failed(this, error, key, value, timestamp, headers);
     }
   }
 

@@ -28,6 +28,7 @@ export interface TopicSender {
 }
 
 export interface RecordCollector {
-  topic(name: string): TopicSender;
+  /** `node` is who sends: what the production handler is told. */
+  topic(name: string, node?: string): TopicSender;
   partition(topic: string, partition: number): PartitionAppender;
 }

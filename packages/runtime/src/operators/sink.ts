@@ -30,7 +30,7 @@ export class SinkOperator extends ProcessorNode {
   }
 
   override init(context: TaskContext): void {
-    this.#sender = context.collector.topic(this.topic);
+    this.#sender = context.collector.topic(this.topic, this.name);
   }
 
   override process(

@@ -37,9 +37,12 @@ export function createTask(
     producer,
     handling: {
       deserialization: config.get('deserialization.exception.handler'),
+      processing: config.get('processing.exception.handler'),
       production: config.get('production.exception.handler'),
+      deadLetterTopic: config.get('errors.dead.letter.queue.topic.name'),
     },
     maxTaskIdleMs: config.get('max.task.idle.ms'),
+    appConfigs: config.all,
     clock,
     random,
     logger: logger.child({ task: taskName(id) }),

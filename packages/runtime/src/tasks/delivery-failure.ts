@@ -20,7 +20,17 @@ export function decideOnDelivery(
   logger: Logger,
   error: ProductionError,
 ): HandlerAnswer {
-  const answer = typeof handling === 'function' ? handling(noRecord, error) : handling;
+  const { topic, partition } = error.context;
+  const record = {
+    topic: String(topic),
+    partition: Number(partition),
+    key: null,
+    value: null,
+    timestamp: -1,
+    headers: null,
+  };
+  const result = typeof handling === 'function' ? handling(noRecord, record, error) : handling;
+  const answer = typeof result === 'string' ? result : result.answer;
   if (answer !== 'continue') return 'fail';
   logger.warn({ err: error }, 'records were refused by the broker and are dropped');
   return 'continue';

@@ -1,54 +1,333 @@
+import type { RecordHeaders } from '@millrace/protocol';
+import { deadLetter } from '../dead-letter.ts';
 import type {
+  DeadLetterRecord,
   DeserializationHandling,
   ErrorHandlerContext,
   HandlerAnswer,
+  HandlerResult,
+  ProcessedRecord,
+  ProcessingHandling,
+  ProducedRecord,
+  ProductionAnswer,
   ProductionHandling,
 } from '../error-handlers.ts';
 import type { DeserializationError, ProductionError } from '../errors.ts';
+import {
+  CacheFlushError,
+  ExceptionHandlerError,
+  ProcessingError,
+  StreamsError,
+  TopologyError,
+} from '../errors.ts';
+import { isPromise } from '../operators/outcome.ts';
+import type { Outcome, ProcessingFailures, ProcessorNode } from '../operators/processor-node.ts';
+import type { RecordQueue } from './record-queue.ts';
 import type { StreamTaskContext } from './stream-task-context.ts';
 
-/** What the configuration says about records that cannot be read or written. */
+/** What the configuration says about records that cannot be read, processed or written. */
 export interface ErrorHandling {
   readonly deserialization: DeserializationHandling;
+  readonly processing: ProcessingHandling;
   readonly production: ProductionHandling;
+  /** `errors.dead.letter.queue.topic.name`: where `fail` and `continue` write what they gave up. */
+  readonly deadLetterTopic: string | null;
 }
 
-/** Asks the handler; a record that it drops is counted and logged. A handler that throws means `fail`. */
-export function decideOnDeserialization(
-  handling: ErrorHandling,
-  task: StreamTaskContext,
-  context: ErrorHandlerContext,
-  error: DeserializationError,
-): HandlerAnswer {
-  const handler = handling.deserialization;
-  const answer = typeof handler === 'function' ? handler(context, error) : handler;
-  return settle(answer, task, context, error, 'cannot be deserialized');
+/** The three answers, with their dead letters. */
+interface Decision<A extends ProductionAnswer = HandlerAnswer> {
+  readonly answer: A;
+  readonly deadLetters: readonly DeadLetterRecord[];
 }
 
-export function decideOnProduction(
-  handling: ErrorHandling,
-  task: StreamTaskContext,
-  context: ErrorHandlerContext,
-  error: ProductionError,
-): HandlerAnswer {
-  const handler = handling.production;
-  const answer = typeof handler === 'function' ? handler(context, error) : handler;
-  return settle(answer, task, context, error, 'cannot be produced');
+export interface TaskErrorsOptions {
+  /** `<subtopology>_<partition>`. */
+  readonly taskName: string;
+  readonly handling: ErrorHandling;
+  readonly context: StreamTaskContext;
+  /** Writes through the task's collector; a promise if the topic's partitions are not known yet. */
+  readonly write: (record: DeadLetterRecord) => Outcome;
 }
 
-function settle(
-  answer: HandlerAnswer,
-  task: StreamTaskContext,
-  context: ErrorHandlerContext,
-  error: Error,
-  reason: string,
-): HandlerAnswer {
-  if (answer !== 'continue') return 'fail';
-  task.dropped.record(context.processorNodeId, reason, {
-    topic: context.topic,
-    partition: context.partition,
-    offset: context.offset.toString(),
-    err: error,
+const answers: readonly string[] = ['fail', 'continue'];
+const productionAnswers: readonly string[] = [...answers, 'retry'];
+
+/**
+ * A task's exception handlers (KIP-161, KIP-210, KIP-1033): asks the configured one, writes the dead
+ * letters that it answers with, counts and logs what is dropped, and turns `fail` into an error that
+ * names node and record. A handler that throws, or gives no valid answer, ends the thread.
+ */
+export class TaskErrors implements ProcessingFailures {
+  readonly #options: TaskErrorsOptions;
+  readonly #pending: Promise<void>[] = [];
+  #pendingFailure: unknown = null;
+
+  constructor(options: TaskErrorsOptions) {
+    this.#options = options;
+  }
+
+  /** Resolves when every dead letter is in its batch; before a commit flushes the producer. */
+  finishDeadLetters(): Outcome {
+    if (this.#pending.length === 0) return undefined;
+    return this.#awaitPending();
+  }
+
+  // --------------------------------------------------------------------------------- processing
+
+  failed(
+    node: ProcessorNode,
+    error: unknown,
+    key: unknown,
+    value: unknown,
+    timestamp: number,
+    headers: RecordHeaders | null,
+  ): Outcome {
+    if (isDecided(error)) throw error;
+    const context = this.#context(node.name, timestamp, headers);
+    return this.#processingFailed(context, { key, value, timestamp, headers }, error, 'record');
+  }
+
+  /** The same for a punctuation, which has no record; `timestamp` is the time that it was called with. */
+  punctuationFailed(node: ProcessorNode, error: unknown, timestamp: number): Outcome {
+    if (isDecided(error)) throw error;
+    const context = this.#context(node.name, timestamp, null);
+    return this.#processingFailed(context, null, error, 'punctuation');
+  }
+
+  #processingFailed(
+    context: ErrorHandlerContext,
+    record: ProcessedRecord | null,
+    error: unknown,
+    what: string,
+  ): Outcome {
+    const key = 'processing.exception.handler';
+    const handler = this.#options.handling.processing;
+    const settle = (decision: Decision): void => {
+      this.#write(decision.deadLetters);
+      if (decision.answer === 'fail') throw processingError(context, error, what);
+      this.#dropped(context, 'processing failed', error);
+    };
+    if (typeof handler !== 'function') {
+      settle(this.#builtIn(handler, context, error));
+      return undefined;
+    }
+    let result: ReturnType<typeof handler>;
+    try {
+      result = handler(context, record, error);
+    } catch (failure) {
+      throw handlerFailed(key, context, failure, error);
+    }
+    if (!isPromise(result)) {
+      settle(checked(key, context, result, answers, error));
+      return undefined;
+    }
+    return Promise.resolve(result).then(
+      (answer) => {
+        settle(checked(key, context, answer, answers, error));
+      },
+      (failure: unknown) => {
+        throw handlerFailed(key, context, failure, error);
+      },
+    );
+  }
+
+  // ---------------------------------------------------------------------------- deserialization
+
+  /** Of the queue's head; `hasRecord` is false if not even the batch could be read. */
+  undecodable(error: DeserializationError, queue: RecordQueue, hasRecord: boolean): HandlerAnswer {
+    const { context: task, handling } = this.#options;
+    // Another queue's record may be in hand while this one reads its first.
+    const inHand = task.queue;
+    task.queue = queue;
+    const bytes = hasRecord ? queue.headBytes() : { key: null, value: null };
+    const timestamp = hasRecord ? queue.recordTimestamp : -1;
+    const headers = hasRecord ? queue.headHeaders() : null;
+    const offset = error.context['offset'];
+    const context: ErrorHandlerContext = {
+      ...this.#context(queue.source.name, timestamp, headers),
+      offset: typeof offset === 'bigint' ? offset : task.offset(),
+      sourceRawKey: bytes.key,
+      sourceRawValue: bytes.value,
+    };
+    task.queue = inHand;
+    const key = 'deserialization.exception.handler';
+    const handler = handling.deserialization;
+    let decision: Decision;
+    if (typeof handler === 'function') {
+      decision = ask(key, context, answers, error, () =>
+        handler(context, { ...bytes, timestamp, headers }, error),
+      );
+    } else {
+      decision = this.#builtIn(handler, context, error.cause ?? error);
+    }
+    this.#write(decision.deadLetters);
+    if (decision.answer === 'continue') {
+      this.#dropped(context, 'cannot be deserialized', error);
+    }
+    return decision.answer;
+  }
+
+  // --------------------------------------------------------------------------------- production
+
+  /** Returns if the record is to be left out; throws what `fail` means. */
+  unwritable(node: string, record: ProducedRecord, error: ProductionError): void {
+    const key = 'production.exception.handler';
+    const context = this.#context(node, record.timestamp, record.headers);
+    const handler = this.#options.handling.production;
+    const decision: Decision<ProductionAnswer> =
+      typeof handler === 'function'
+        ? ask(key, context, productionAnswers, error, () => handler(context, record, error))
+        : this.#builtIn(handler, context, error.cause ?? error);
+    this.#write(decision.deadLetters);
+    if (decision.answer !== 'continue') throw error;
+    this.#dropped(context, 'cannot be produced', error);
+  }
+
+  // ------------------------------------------------------------------------------------ private
+
+  #builtIn(answer: HandlerAnswer, context: ErrorHandlerContext, error: unknown): Decision {
+    const topic = this.#options.handling.deadLetterTopic;
+    return { answer, deadLetters: topic === null ? [] : [deadLetter(topic, context, error)] };
+  }
+
+  #write(records: readonly DeadLetterRecord[]): void {
+    for (const record of records) {
+      const outcome = this.#options.write(record);
+      if (outcome === undefined) continue;
+      this.#pending.push(
+        outcome.catch((error: unknown) => {
+          this.#pendingFailure ??= error;
+        }),
+      );
+    }
+  }
+
+  async #awaitPending(): Promise<void> {
+    await Promise.all(this.#pending.splice(0));
+    const failure = this.#pendingFailure;
+    this.#pendingFailure = null;
+    if (failure !== null) throw failure as Error;
+  }
+
+  #dropped(context: ErrorHandlerContext, reason: string, error: unknown): void {
+    this.#options.context.dropped.record(context.processorNodeId, reason, {
+      topic: context.topic,
+      partition: context.partition,
+      offset: context.offset.toString(),
+      err: error,
+    });
+  }
+
+  #context(
+    processorNodeId: string,
+    timestamp: number,
+    headers: RecordHeaders | null,
+  ): ErrorHandlerContext {
+    const { context, taskName } = this.#options;
+    const bytes = context.queue === null ? null : context.queue.headBytes();
+    return {
+      taskId: taskName,
+      processorNodeId,
+      topic: context.topic,
+      partition: context.partition,
+      offset: context.offset(),
+      timestamp,
+      headers,
+      sourceRawKey: bytes?.key ?? null,
+      sourceRawValue: bytes?.value ?? null,
+    };
+  }
+}
+
+/**
+ * What passes up without being asked about: what a handler has decided already, and what is no
+ * record's fault (the task is migrated or corrupted, the client stops, a disk fails ...).
+ */
+function isDecided(error: unknown): boolean {
+  if (error instanceof ProcessingError) return true;
+  return (
+    error instanceof StreamsError && error.scope !== 'record' && !(error instanceof TopologyError)
+  );
+}
+
+/**
+ * What a flush of a store's record cache threw, before a commit (Kafka's ProcessorStateException):
+ * the handler has been asked about the cause already, at the node below that failed.
+ */
+export function cacheFlushFailed(store: string, task: string, cause: unknown): Error {
+  if (cause instanceof StreamsError && cause.scope !== 'record') return cause;
+  const why = cause instanceof Error ? cause.message : String(cause);
+  return new CacheFlushError(
+    `The record cache of store ${store} (task ${task}) could not be flushed: ${why}`,
+    { cause, context: { task, store } },
+  );
+}
+
+/** The error of a record or punctuation, with its place. */
+export function processingError(
+  context: Pick<
+    ErrorHandlerContext,
+    'taskId' | 'processorNodeId' | 'topic' | 'partition' | 'offset'
+  >,
+  cause: unknown,
+  what: string,
+): ProcessingError {
+  const { taskId: task, processorNodeId: node, topic, partition, offset } = context;
+  const why = cause instanceof Error ? cause.message : String(cause);
+  const of =
+    topic === null ? what : `${what} of ${topic}-${String(partition)} at offset ${String(offset)}`;
+  const at = node === '' ? `Task ${task}` : `${node} (task ${task})`;
+  return new ProcessingError(`${at} failed on the ${of}: ${why}`, {
+    cause,
+    context: { task, node, topic, partition, offset },
   });
-  return 'continue';
+}
+
+function ask<A extends ProductionAnswer>(
+  key: string,
+  context: ErrorHandlerContext,
+  valid: readonly string[],
+  error: unknown,
+  handler: () => HandlerResult<A>,
+): Decision<A> {
+  let result: HandlerResult<A>;
+  try {
+    result = handler();
+  } catch (failure) {
+    throw handlerFailed(key, context, failure, error);
+  }
+  return checked(key, context, result, valid, error);
+}
+
+function checked<A extends ProductionAnswer>(
+  key: string,
+  context: ErrorHandlerContext,
+  result: HandlerResult<A>,
+  valid: readonly string[],
+  error: unknown,
+): Decision<A> {
+  const response = (typeof result === 'object' ? result : { answer: result }) as {
+    readonly answer: A;
+    readonly deadLetterRecords?: readonly DeadLetterRecord[];
+  } | null;
+  if (response !== null && valid.includes(response.answer)) {
+    return { answer: response.answer, deadLetters: response.deadLetterRecords ?? [] };
+  }
+  const given = response === null ? 'null' : String(response.answer);
+  const failure = new TypeError(`it answered ${given}; what it may answer is ${valid.join(', ')}`);
+  throw handlerFailed(key, context, failure, error);
+}
+
+function handlerFailed(
+  key: string,
+  { taskId: task, processorNodeId: node, topic, partition, offset }: ErrorHandlerContext,
+  failure: unknown,
+  error: unknown,
+): ExceptionHandlerError {
+  const why = failure instanceof Error ? failure.message : String(failure);
+  const first = error instanceof Error ? error.message : String(error);
+  return new ExceptionHandlerError(
+    `The function given as ${key} failed: ${why}. It was asked about: ${first}`,
+    { cause: failure, context: { task, node, topic, partition, offset } },
+  );
 }

@@ -8,8 +8,12 @@ import type { StreamTime } from './stream-time.ts';
 
 /** What a queue does with a record that it cannot hand out. */
 export interface RecordFailures {
-  /** The handler's word on a record or batch that cannot be read. */
-  undecodable(error: DeserializationError, queue: RecordQueue): 'fail' | 'continue';
+  /** The handler's word on the head, or on a batch that cannot be read at all (`hasRecord` false). */
+  undecodable(
+    error: DeserializationError,
+    queue: RecordQueue,
+    hasRecord: boolean,
+  ): 'fail' | 'continue';
   /** A negative timestamp from a user's extractor: dropped, its offset still counts. */
   invalidTimestamp(queue: RecordQueue, timestamp: number): void;
 }
@@ -173,7 +177,7 @@ export class RecordQueue {
         return this.#walker.next();
       } catch (error) {
         if (!(error instanceof DeserializationError)) throw error;
-        if (this.#failures.undecodable(error, this) === 'fail') throw error;
+        if (this.#failures.undecodable(error, this, false) === 'fail') throw error;
         this.#walker.skipBroken();
       }
     }
@@ -260,7 +264,12 @@ export class RecordQueue {
         'Check the serdes of the source, or skip such records with deserialization.exception.handler=continue',
       { cause, context: { topic, partition, offset, node: this.source.name } },
     );
-    if (this.#failures.undecodable(error, this) === 'fail') throw error;
+    if (this.#failures.undecodable(error, this, true) === 'fail') throw error;
+  }
+
+  /** The head's own time, whatever an extractor makes of it. */
+  get recordTimestamp(): number {
+    return this.#walker.cursor.timestamp;
   }
 
   headHeaders(): RecordHeaders | null {

@@ -11,19 +11,23 @@ import type { PartitionMetadata } from '../commit/offsets-metadata.ts';
 import { encodePartitionMetadata } from '../commit/offsets-metadata.ts';
 import type { CommittedOffset } from '../commit/purge.ts';
 import { TaskRecordCollector } from '../commit/record-collector.ts';
-import type { ErrorHandlerContext } from '../error-handlers.ts';
-import { ProcessingError, StreamsError } from '../errors.ts';
+import type { DeserializationError } from '../errors.ts';
+import { StreamsError } from '../errors.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Random } from '../platform/random.ts';
 import { StateMachine } from '../state-machine.ts';
 import type { SourceNode, Subtopology, TaskTopology } from '../topology/built-topology.ts';
 import type { ErrorHandling } from './error-handling.ts';
-import { decideOnDeserialization, decideOnProduction } from './error-handling.ts';
+import { TaskErrors, processingError } from './error-handling.ts';
 import { PartitionGroup } from './partition-group.ts';
+import { Punctuations } from './punctuations.ts';
 import { RecordQueue } from './record-queue.ts';
 import { StreamTaskContext } from './stream-task-context.ts';
 import { StreamTime } from './stream-time.ts';
 import type { TaskId } from '../operators/task-context.ts';
+import { isPromise, type Awaitable } from '../operators/outcome.ts';
+import type { PunctuationType } from '../operators/processor-api.ts';
+import type { ProcessorNode } from '../operators/processor-node.ts';
 import { taskName } from './task-id.ts';
 import type { TaskEvent, TaskState } from './task-states.ts';
 import { taskTransitions } from './task-states.ts';
@@ -43,6 +47,8 @@ export interface StreamTaskOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly logger: Logger;
+  /** What processors are told of the configuration. */
+  readonly appConfigs?: Readonly<Record<string, unknown>>;
   /** Called when the record in hand is done, so that a sleeping loop goes on. */
   readonly onResumable: () => void;
 }
@@ -66,7 +72,9 @@ export class StreamTask implements CommittableTask {
   readonly #states: StateMachine<TaskState, TaskEvent>;
   readonly #streamTime = new StreamTime();
   readonly #collector: TaskRecordCollector;
+  readonly #errors: TaskErrors;
   readonly #context: StreamTaskContext;
+  readonly #punctuations: Punctuations;
   readonly #repartitionTopics: ReadonlySet<string>;
   #group = new PartitionGroup([], 0);
   #committed = new Map<string, bigint>();
@@ -89,9 +97,17 @@ export class StreamTask implements CommittableTask {
     this.#collector = new TaskRecordCollector({
       producer: options.producer,
       random: options.random,
-      onFailure: (error) =>
-        decideOnProduction(options.handling, this.#context, this.#errorContext(''), error),
+      onFailure: (node, record, error) => {
+        this.#errors.unwritable(node, record, error);
+      },
+      onDropped: (node, topic) => {
+        this.#context.recordDropped(node, `its partitioner chose no partition of ${topic}`);
+      },
+      now: () => this.#context.currentSystemTimeMs(),
     });
+    this.#punctuations = new Punctuations((node, error, timestamp) =>
+      this.#errors.punctuationFailed(node, error, timestamp),
+    );
     this.#context = new StreamTaskContext({
       applicationId: options.applicationId,
       taskId: options.id,
@@ -100,6 +116,17 @@ export class StreamTask implements CommittableTask {
       stores: options.topology.stores,
       streamTime: this.#streamTime,
       clock: options.clock,
+      punctuations: this.#punctuations,
+      appConfigs: options.appConfigs ?? {},
+    });
+    this.#errors = new TaskErrors({
+      taskName: this.name,
+      handling: options.handling,
+      context: this.#context,
+      write: (record) => {
+        this.#isTouched = true;
+        return this.#collector.deadLetter(record);
+      },
     });
     this.stores = new TaskStores(
       options.topology.stores,
@@ -147,7 +174,31 @@ export class StreamTask implements CommittableTask {
     ends: ReadonlyMap<string, bigint>,
   ): Promise<void> | undefined {
     this.#isInitialized = true;
-    for (const node of this.#options.topology.nodes) node.init(this.#context);
+    const started = this.#startNodes(0);
+    if (started === undefined) return this.#prepare(positions, ends);
+    return started.then(() => this.#prepare(positions, ends));
+  }
+
+  /** Parents first; a processor whose init is asynchronous holds up those below. */
+  #startNodes(from: number): Promise<void> | undefined {
+    const { nodes } = this.#options.topology;
+    for (let i = from; i < nodes.length; i++) {
+      const node = nodes[i] as ProcessorNode;
+      node.attach(this.#errors);
+      node.init(this.#context);
+      const started = node.start();
+      if (started !== undefined) return started.then(() => this.#startNodes(i + 1));
+    }
+    return undefined;
+  }
+
+  #prepare(
+    positions: readonly InputPosition[],
+    ends: ReadonlyMap<string, bigint>,
+  ): Promise<void> | undefined {
+    const { deadLetterTopic } = this.#options.handling;
+    // A topic that does not exist is found out now, not when the first record fails.
+    if (deadLetterTopic !== null) this.#collector.expectDeadLetters(deadLetterTopic);
     const prepared = this.#collector.prepare();
     if (prepared === undefined) {
       this.#run(positions, ends);
@@ -171,6 +222,10 @@ export class StreamTask implements CommittableTask {
     context.systemTimeMs = systemTimeMs;
     let count = 0;
     try {
+      // Stream time may have come with the committed offsets.
+      if (this.#isPunctuationDue && this.#punctuate('stream-time', this.#streamTime.current)) {
+        return 0;
+      }
       while (count < maxRecords) {
         const queue = group.select(systemTimeMs);
         if (queue === null) break;
@@ -182,6 +237,9 @@ export class StreamTask implements CommittableTask {
           return count;
         }
         queue.advance();
+        if (this.#isPunctuationDue && this.#punctuate('stream-time', this.#streamTime.current)) {
+          return count;
+        }
       }
     } catch (error) {
       throw this.#located(error);
@@ -194,6 +252,25 @@ export class StreamTask implements CommittableTask {
       if (!this.hasRecordInHand) context.queue = null;
     }
     return count;
+  }
+
+  /**
+   * Calls the wall-clock punctuators that are due, and returns whether there were any. One that
+   * returns a promise holds the task up as a record does. Throws what a punctuator threw.
+   */
+  punctuateWallClock(systemTimeMs: number): boolean {
+    if (systemTimeMs < this.#punctuations.nextWallClockMs) return false;
+    if (this.#inHand !== null || this.#failure !== null) return false;
+    const context = this.#context;
+    context.systemTimeMs = systemTimeMs;
+    try {
+      this.#punctuate('wall-clock-time', systemTimeMs);
+    } catch (error) {
+      throw this.#located(error);
+    } finally {
+      context.systemTimeMs = -1;
+    }
+    return true;
   }
 
   /** Resolves when no record is in hand. Its failure is kept for the next `process`. */
@@ -227,9 +304,11 @@ export class StreamTask implements CommittableTask {
     queue.seek(offset);
   }
 
-  /** Wall-clock time at which a wait for an idle partition ends; Infinity if there is none. */
+  /** Wall-clock time at which a wait for an idle partition ends or a punctuator is due; Infinity if neither. */
   nextDeadlineMs(nowMs: number): number {
-    return this.#group.nextDeadlineMs(nowMs);
+    const idleMs = this.#group.nextDeadlineMs(nowMs);
+    // With a record in hand nothing is called; the end of the record wakes the loop.
+    return this.#inHand === null ? Math.min(idleMs, this.#punctuations.nextWallClockMs) : idleMs;
   }
 
   // ------------------------------------------------------------------------------------- commit
@@ -242,7 +321,9 @@ export class StreamTask implements CommittableTask {
 
   prepareCommit(): Promise<void> | undefined {
     this.#context.isCommitRequested = false;
-    return this.stores.flush();
+    const flushed = this.stores.flush();
+    if (flushed === undefined) return this.#errors.finishDeadLetters();
+    return flushed.then(() => this.#errors.finishDeadLetters());
   }
 
   offsetsToCommit(): OffsetsToCommit {
@@ -289,14 +370,20 @@ export class StreamTask implements CommittableTask {
     this.#states.fire('suspend');
   }
 
-  /** Closes nodes and stores. Never throws: a node that cannot close must not keep the others open. */
-  close(): void {
-    if (this.state === 'CLOSED') return;
+  /**
+   * Closes nodes and stores. Never throws: a node that cannot close must not keep the others open. A
+   * promise is that of processors which close asynchronously; it never rejects.
+   */
+  close(): Promise<unknown> | undefined {
+    if (this.state === 'CLOSED') return undefined;
     if (this.state !== 'SUSPENDED') this.suspend();
+    this.#punctuations.clear();
+    const pending: PromiseLike<unknown>[] = [];
     if (this.#isInitialized) {
       for (const node of this.#options.topology.nodes) {
         this.#attempt(() => {
-          node.close();
+          const closed = node.close() as Awaitable<unknown>;
+          if (isPromise(closed)) pending.push(closed);
         });
       }
     }
@@ -304,14 +391,28 @@ export class StreamTask implements CommittableTask {
       this.stores.close();
     });
     this.#states.fire('close');
+    if (pending.length === 0) return undefined;
+    return Promise.all(pending.map((closed) => this.#attemptLater(closed)));
+  }
+
+  async #attemptLater(closed: PromiseLike<unknown>): Promise<void> {
+    try {
+      await closed;
+    } catch (error) {
+      this.#warnNotClosed(error);
+    }
   }
 
   #attempt(close: () => void): void {
     try {
       close();
     } catch (error) {
-      this.#options.logger.warn({ err: error }, 'a part of the task could not be closed');
+      this.#warnNotClosed(error);
     }
+  }
+
+  #warnNotClosed(error: unknown): void {
+    this.#options.logger.warn({ err: error }, 'a part of the task could not be closed');
   }
 
   // ------------------------------------------------------------------------------------ private
@@ -334,7 +435,7 @@ export class StreamTask implements CommittableTask {
         partitionTime: metadata.partitionTime,
         streamTime: this.#streamTime,
         failures: {
-          undecodable: (error, from) => this.#undecodable(error, from),
+          undecodable: (error, from, hasRecord) => this.#undecodable(error, from, hasRecord),
           invalidTimestamp: (from, timestamp) => {
             this.#invalidTimestamp(from, timestamp);
           },
@@ -354,10 +455,32 @@ export class StreamTask implements CommittableTask {
   }
 
   #waitFor(outcome: Promise<void>, queue: RecordQueue): void {
+    const done = outcome.then(() => {
+      queue.advance();
+      if (!this.#isPunctuationDue) return undefined;
+      this.#context.queue = null;
+      return this.#punctuations.run('stream-time', this.#streamTime.current);
+    });
+    this.#hold(done);
+  }
+
+  get #isPunctuationDue(): boolean {
+    return this.#streamTime.current >= this.#punctuations.nextStreamTimeMs;
+  }
+
+  /** True if a punctuator is asynchronous: the task waits for it. */
+  #punctuate(type: PunctuationType, nowMs: number): boolean {
+    this.#context.queue = null;
+    this.#isTouched = true;
+    const outcome = this.#punctuations.run(type, nowMs);
+    if (outcome === undefined) return false;
+    this.#hold(outcome);
+    return true;
+  }
+
+  /** Nothing else is processed until the promise is settled. */
+  #hold(outcome: Promise<void>): void {
     this.#inHand = outcome
-      .then(() => {
-        queue.advance();
-      })
       .catch((error: unknown) => {
         this.#failure = this.#located(error);
       })
@@ -369,15 +492,13 @@ export class StreamTask implements CommittableTask {
       });
   }
 
-  #undecodable(error: ErrorHandlerError, queue: RecordQueue): 'fail' | 'continue' {
-    // Another queue's record may be in hand while this one reads its first.
-    const inHand = this.#context.queue;
-    this.#context.queue = queue;
-    const context = this.#errorContext(queue.source.name);
-    const answer = decideOnDeserialization(this.#options.handling, this.#context, context, error);
-    this.#context.queue = inHand;
+  #undecodable(
+    error: DeserializationError,
+    queue: RecordQueue,
+    hasRecord: boolean,
+  ): 'fail' | 'continue' {
     this.#isTouched = true;
-    return answer;
+    return this.#errors.undecodable(error, queue, hasRecord);
   }
 
   #invalidTimestamp(queue: RecordQueue, timestamp: number): void {
@@ -392,33 +513,12 @@ export class StreamTask implements CommittableTask {
     });
   }
 
-  #errorContext(node: string): ErrorHandlerContext {
-    const queue = this.#context.queue;
-    const bytes = queue === null ? null : queue.headBytes();
-    return {
-      taskId: this.name,
-      processorNodeId: node,
-      topic: this.#context.topic,
-      partition: this.#context.partition,
-      offset: this.#context.offset(),
-      timestamp: queue === null ? -1 : queue.headTimestamp,
-      headers: queue === null ? null : queue.headHeaders(),
-      sourceRawKey: bytes?.key ?? null,
-      sourceRawValue: bytes?.value ?? null,
-    };
-  }
-
   /** Errors of ours say already what they are about; a user function's error gets the record's place. */
   #located(error: unknown): Error {
     if (error instanceof StreamsError) return error;
-    const { topic, partition } = this.#context;
-    const offset = this.#context.offset();
-    const why = error instanceof Error ? error.message : String(error);
-    return new ProcessingError(
-      `Task ${this.name} failed on the record of ${String(topic)}-${String(partition)} at offset ${offset.toString()}: ${why}`,
-      { cause: error, context: { task: this.name, topic, partition, offset } },
-    );
+    const { topic, partition, queue } = this.#context;
+    const processorNodeId = queue?.source.name ?? '';
+    const place = { taskId: this.name, processorNodeId, topic, partition };
+    return processingError({ ...place, offset: this.#context.offset() }, error, 'record');
   }
 }
-
-type ErrorHandlerError = Parameters<typeof decideOnDeserialization>[3];

@@ -14,6 +14,7 @@ export interface ReadRecord {
   readonly timestamp: number;
   readonly key: Buffer | null;
   readonly value: Buffer | null;
+  readonly headers: RecordHeaders | null;
 }
 
 /** One partition in memory: whole batches in a row. */
@@ -98,6 +99,7 @@ export class FakeLog {
           timestamp: cursor.timestamp,
           key: key === null ? null : Buffer.from(key),
           value: value === null ? null : Buffer.from(value),
+          headers: cursor.nullableHeaders(),
         });
       }
     }

@@ -5,8 +5,9 @@ import type { StreamPartitioner, TopicSender } from '../operators/record-collect
 import type { ProducerPort, StreamsClient } from '../client/ports.ts';
 import { ShutdownError } from '../errors.ts';
 import { TOPIC_WRITER_BATCH_BYTES, TOPIC_WRITER_BUFFER_BYTES } from '../limits.ts';
+import { systemClock } from '../platform/clock.ts';
 import { systemRandom } from '../platform/random.ts';
-import { toRecordSerde } from '../serdes/record-serde.ts';
+import { toRecordSerde } from '../serdes/custom-serde.ts';
 import type { RecordSerde, Serde } from '../serdes/serde.ts';
 
 export interface TopicWriterOptions<K, V> {
@@ -78,7 +79,11 @@ export class TopicWriter<K, V> {
     const collector = new TaskRecordCollector({
       producer,
       random: systemRandom,
-      onFailure: () => 'fail',
+      onFailure: (_node, _record, error) => {
+        throw error;
+      },
+      onDropped: () => undefined,
+      now: () => systemClock.now(),
     });
     const sender = collector.topic(options.topic);
     await collector.prepare();
@@ -88,7 +93,8 @@ export class TopicWriter<K, V> {
 
   /**
    * Encodes the record into its batch at once and returns; delivery failures show in `drained` and
-   * `flush`. Throws ProductionError for a record that cannot be serialized or is too large.
+   * `flush`. Throws ProductionError for a record that cannot be serialized or is too large, and
+   * WrongTypeError for a key or value that is not of its serde's type.
    */
   send(key: K | null, value: V | null, record: WrittenRecord): void {
     this.#sender.send(
