@@ -18,10 +18,18 @@ export {
   type TableOptions,
 } from './dsl/streams-builder.ts';
 export type { KGroupedStream, KStream, KTable, TimeWindowedKStream } from './dsl/streams.ts';
+export {
+  untilTimeLimit,
+  untilWindowCloses,
+  type SuppressBufferOptions,
+  type Suppressed,
+  type UntilTimeLimitOptions,
+  type UntilWindowClosesOptions,
+} from './dsl/suppressed.ts';
 export { timeWindows, TimeWindows, type TimeWindowsOptions } from './dsl/time-windows.ts';
 
 export type { Aggregator, Initializer, Reducer } from './operators/aggregate.ts';
-export type { Predicate } from './operators/filter.ts';
+export type { KeyGuard, Predicate, ValueGuard } from './operators/filter.ts';
 export type { KeyValue, KeyValueMapper } from './operators/map.ts';
 export type { ValueMapper } from './operators/map-values.ts';
 export type { Awaitable } from './operators/outcome.ts';

@@ -14,6 +14,8 @@ export interface AggregationParts<K, A> {
   readonly keySerde: Serde<K> | null;
   readonly valueSerde: Serde<A> | null;
   readonly queryableStoreName: string | null;
+  /** Of windows, ms. */
+  readonly graceMs?: number;
 }
 
 /**
@@ -33,7 +35,10 @@ export class GroupedAggregation<KG, VG> {
   build<K, A>(parts: AggregationParts<K, A>): KTable<K, A> {
     const { builder, sources, needsRepartition } = this.#group;
     const repartition = needsRepartition ? this.#repartitionFor(parts.store.name) : null;
-    const node = new OperatorNode(parts.name, parts.create, { stores: [parts.store] });
+    const node = new OperatorNode(parts.name, parts.create, {
+      stores: [parts.store],
+      graceMs: parts.graceMs,
+    });
     builder.graph.add(node, repartition?.node ?? this.#group.graphNode);
     return builder.make.table<K, A>({
       builder,

@@ -3,6 +3,8 @@ import { ToStreamOperator } from '../operators/to-stream.ts';
 import { OperatorNode } from '../topology/graph-nodes.ts';
 import { prefixes } from '../topology/naming.ts';
 import type { NamedOptions, ResultKeyOptions } from './options.ts';
+import { suppressTable } from './suppress-table.ts';
+import type { Suppressed } from './suppressed.ts';
 import { rememberTable, type TableState } from './stream-context.ts';
 import type { KStream, KTable } from './streams.ts';
 
@@ -32,6 +34,10 @@ export class KTableImpl<K, V> implements KTable<K, V> {
       );
     }
     return this.#toStream(first ?? {});
+  }
+
+  suppress(suppressed: Suppressed<K>): KTable<K, V> {
+    return suppressTable(this.#state, suppressed);
   }
 
   #toStream(options: NamedOptions): KStream<K, V> {

@@ -1,5 +1,5 @@
 import type { Aggregator, Initializer, Reducer } from '../operators/aggregate.ts';
-import type { Predicate } from '../operators/filter.ts';
+import type { KeyGuard, Predicate, ValueGuard } from '../operators/filter.ts';
 import type { KeyValue, KeyValueMapper } from '../operators/map.ts';
 import type { ValueMapper } from '../operators/map-values.ts';
 import type { ForeachAction } from '../operators/peek.ts';
@@ -16,6 +16,7 @@ import type {
   SerdeOptions,
   WindowMaterializedOptions,
 } from './options.ts';
+import type { Suppressed } from './suppressed.ts';
 import type { TimeWindows } from './time-windows.ts';
 
 /**
@@ -27,10 +28,20 @@ import type { TimeWindows } from './time-windows.ts';
  * a new one takes its serde as an option; without it, the next operator that writes must name it.
  */
 export interface KStream<K, V> {
-  /** Keeps the records for which the predicate says true. */
+  /** Keeps the records for which the predicate says true; a type guard narrows the stream's type. */
+  filter<VR extends V>(predicate: ValueGuard<K, V, VR>, options?: NamedOptions): KStream<K, VR>;
+  filter<KR extends K>(predicate: KeyGuard<K, V, KR>, options?: NamedOptions): KStream<KR, V>;
   filter(predicate: Predicate<K, V>, options?: NamedOptions): KStream<K, V>;
 
-  /** Keeps the records for which the predicate does not say true. */
+  /** Keeps the records for which the predicate does not say true; a type guard narrows the stream's type. */
+  filterNot<VX extends V>(
+    predicate: ValueGuard<K, V, VX>,
+    options?: NamedOptions,
+  ): KStream<K, Exclude<V, VX>>;
+  filterNot<KX extends K>(
+    predicate: KeyGuard<K, V, KX>,
+    options?: NamedOptions,
+  ): KStream<Exclude<K, KX>, V>;
   filterNot(predicate: Predicate<K, V>, options?: NamedOptions): KStream<K, V>;
 
   /** One record for each, with a new key and value. What groups or joins by key is repartitioned first. */
@@ -138,6 +149,12 @@ export interface TimeWindowedKStream<K, V> {
 export interface KTable<K, V> {
   /** Name of the store that the user asked for; null if the table has none of its own. */
   readonly queryableStoreName: string | null;
+
+  /**
+   * Keeps changes back until a window closes (`untilWindowCloses`) or for some time (`untilTimeLimit`),
+   * and passes on the last one of each key.
+   */
+  suppress(suppressed: Suppressed<K>): KTable<K, V>;
 
   /** The table's changes as a stream: new values, null where a row was deleted. */
   toStream(options?: NamedOptions): KStream<K, V>;

@@ -89,6 +89,7 @@ export class TimeWindowedKStreamImpl<K, V> implements TimeWindowedKStream<K, V> 
       keySerde: keySerde === null ? null : timeWindowed(keySerde, windows.sizeMs),
       valueSerde,
       queryableStoreName: options.store ?? null,
+      graceMs: windows.graceMs,
     });
   }
 

@@ -2,6 +2,7 @@ import type { RecordHeaders } from '@millrace/protocol';
 import { Windowed } from '../serdes/windowed-key.ts';
 import type { WindowStore } from '../state/window-store.ts';
 import type { TaskContext } from './task-context.ts';
+import { ChangeForwarder } from './change-forwarder.ts';
 import { oldValue, type Aggregator, type Initializer } from './aggregate.ts';
 import { isPromise } from './outcome.ts';
 import { ProcessorNode, type Outcome } from './processor-node.ts';
@@ -49,6 +50,7 @@ export class WindowAggregateOperator<K, V, A> extends ProcessorNode {
   readonly #initializer: Initializer<A>;
   readonly #aggregator: Aggregator<K, V, A>;
   #store: WindowStore<K, A> | null = null;
+  #forwarder: ChangeForwarder<Windowed<K>, A> | null = null;
   #context: TaskContext | null = null;
   #streamTime = -1;
 
@@ -68,7 +70,13 @@ export class WindowAggregateOperator<K, V, A> extends ProcessorNode {
 
   override init(context: TaskContext): void {
     this.#context = context;
-    this.#store = context.store(this.#table.storeName) as WindowStore<K, A>;
+    const store = context.store(this.#table.storeName) as WindowStore<K, A>;
+    this.#store = store;
+    this.#forwarder = new ChangeForwarder<Windowed<K>, A>(
+      store,
+      this.#table.sendsOldValues,
+      (key, value, old, timestamp, headers) => this.forward(key, value, old, timestamp, headers),
+    );
     this.#streamTime = -1;
   }
 
@@ -176,10 +184,10 @@ export class WindowAggregateOperator<K, V, A> extends ProcessorNode {
       ? oldValue(store.get(key, start), aggregate, result)
       : null;
     // A tombstone in the changelog has the time of the record that made it.
-    store.put(key, result, start, result === null ? timestamp : newest);
-    if (this.children.length === 0) return undefined;
+    store.put(key, result, start, result === null ? timestamp : newest, headers);
     const windowed = new Windowed(key, start, start + this.#windows.sizeMs);
-    return this.forward(windowed, result, old, newest, headers);
+    const forwarder = this.#forwarder as ChangeForwarder<Windowed<K>, A>;
+    return forwarder.changed(windowed, result, old, newest, headers);
   }
 
   async #aggregateLater(

@@ -83,6 +83,8 @@ export interface OperatorOptions {
   readonly changesValue?: boolean;
   readonly keepsNullKeys?: boolean;
   readonly isMerge?: boolean;
+  /** Of a windowed aggregation, ms. */
+  readonly graceMs?: number | undefined;
   /** Stores that this operator brings with it. */
   readonly stores?: readonly StoreBuilder[];
   /** Names of other operators' stores that it reads. */
@@ -97,6 +99,7 @@ export class OperatorNode extends GraphNode {
   override readonly changesValue: boolean;
   override readonly keepsNullKeys: boolean;
   override readonly isMerge: boolean;
+  override readonly graceMs: number | null;
   readonly #create: (name: string) => ProcessorNode;
   readonly #options: OperatorOptions;
 
@@ -112,6 +115,7 @@ export class OperatorNode extends GraphNode {
     this.changesValue = options.changesValue ?? false;
     this.keepsNullKeys = options.keepsNullKeys ?? false;
     this.isMerge = options.isMerge ?? false;
+    this.graceMs = options.graceMs ?? null;
   }
 
   override onVersionedParent(): void {

@@ -19,6 +19,8 @@ export abstract class GraphNode {
   readonly keepsNullKeys: boolean = false;
   /** The changes below are those of a versioned table, or not; null: as above (KIP-914). */
   isOutputVersioned: boolean | null = null;
+  /** Grace of a windowed aggregation, ms: when its windows close. */
+  readonly graceMs: number | null = null;
   /** Brings streams together (`merge`). */
   readonly isMerge: boolean = false;
   /** A repartition step that may become one with others of the same key change. */

@@ -19,6 +19,7 @@ export const prefixes = {
   leftJoin: 'KSTREAM-LEFTJOIN-',
   tableSource: 'KTABLE-SOURCE-',
   toStream: 'KTABLE-TOSTREAM-',
+  suppress: 'KTABLE-SUPPRESS-',
 } as const;
 
 const REPARTITION_SUFFIX = '-repartition';

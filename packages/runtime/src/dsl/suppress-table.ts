@@ -1,0 +1,62 @@
+import { TopologyError } from '../errors.ts';
+import { SuppressedTable, SuppressOperator, type SuppressRule } from '../operators/suppress.ts';
+import { changeBuffer } from '../state/buffer/buffer-builders.ts';
+import { OperatorNode } from '../topology/graph-nodes.ts';
+import { windowGraceMs } from '../topology/window-grace.ts';
+import { prefixes, validName } from '../topology/naming.ts';
+import type { TableState } from './stream-context.ts';
+import type { KTable } from './streams.ts';
+import type { Suppressed } from './suppressed.ts';
+
+/** See `KTable.suppress`. */
+export function suppressTable<K, V>(
+  state: TableState<K, V>,
+  suppressed: Suppressed<K>,
+): KTable<K, V> {
+  const { builder, graphNode, keySerde, valueSerde } = state;
+  if (graphNode.isOutputVersioned === true) {
+    throw new TopologyError(
+      `suppress() after ${graphNode.name} is only supported for non-versioned tables: ` +
+        'give that table a store that is not versioned.',
+    );
+  }
+  const { naming } = builder;
+  // Unlike elsewhere, a given name uses up no index.
+  const name =
+    suppressed.name === undefined
+      ? naming.newNodeName(prefixes.suppress)
+      : validName(suppressed.name);
+  const rule: SuppressRule<K> = {
+    timeOf: suppressed.timeOf,
+    waitMs: suppressed.waitMs ?? windowGraceMs(graphNode),
+    maxRecords: suppressed.maxRecords,
+    maxBytes: suppressed.maxBytes,
+    whenFull: suppressed.whenFull,
+    dropsTombstones: suppressed.until === 'windowCloses',
+  };
+  const storeName =
+    suppressed.name === undefined
+      ? naming.newStoreName(prefixes.suppress)
+      : `${suppressed.name}-store`;
+  state.table.enableSendingOldValues(true);
+  const buffer = changeBuffer({
+    name: storeName,
+    key: keySerde,
+    value: valueSerde,
+    logging: suppressed.logging,
+  });
+  const node = new OperatorNode(
+    name,
+    (nodeName) => new SuppressOperator<K, V>(nodeName, rule, storeName),
+    { stores: [buffer] },
+  );
+  node.isOutputVersioned = false;
+  builder.graph.add(node, graphNode);
+  return builder.make.table<K, V>({
+    ...state,
+    name,
+    graphNode: node,
+    table: new SuppressedTable(state.table, storeName),
+    queryableStoreName: null,
+  });
+}
