@@ -1,4 +1,9 @@
-import { FilterOperator, type Predicate } from '../operators/filter.ts';
+import {
+  FilterOperator,
+  type KeyGuard,
+  type Predicate,
+  type ValueGuard,
+} from '../operators/filter.ts';
 import { FlatMapOperator } from '../operators/flat-map.ts';
 import { FlatMapValuesOperator } from '../operators/flat-map-values.ts';
 import { MapOperator, type KeyValue, type KeyValueMapper } from '../operators/map.ts';
@@ -7,7 +12,7 @@ import { MergeOperator } from '../operators/merge.ts';
 import { PeekOperator, type ForeachAction } from '../operators/peek.ts';
 import type { ProcessorNode } from '../operators/processor-node.ts';
 import { SelectKeyOperator } from '../operators/select-key.ts';
-import { StreamTableJoinOperator, type ValueJoiner } from '../operators/stream-table-join.ts';
+import type { ValueJoiner } from '../operators/stream-table-join.ts';
 import type { Serde } from '../serdes/serde.ts';
 import {
   OperatorNode,
@@ -34,6 +39,7 @@ import {
   stateOfTable,
   type StreamState,
 } from './stream-context.ts';
+import { streamTableJoinNode } from './stream-table-join-node.ts';
 import type { KGroupedStream, KStream, KTable } from './streams.ts';
 
 /** See `KStream`. Every method adds a node to the graph and says what comes out of it. */
@@ -47,13 +53,25 @@ export class KStreamImpl<K, V> implements KStream<K, V> {
     rememberStream(this, state);
   }
 
-  filter(predicate: Predicate<K, V>, options: NamedOptions = {}): KStream<K, V> {
+  filter<VR extends V>(predicate: ValueGuard<K, V, VR>, options?: NamedOptions): KStream<K, VR>;
+  filter<KR extends K>(predicate: KeyGuard<K, V, KR>, options?: NamedOptions): KStream<KR, V>;
+  filter(predicate: Predicate<K, V>, options?: NamedOptions): KStream<K, V>;
+  filter(predicate: Predicate<K, V>, options: NamedOptions = {}): unknown {
     return this.#same(
       this.#node(options, prefixes.filter, (name) => new FilterOperator(name, predicate, false)),
     );
   }
 
-  filterNot(predicate: Predicate<K, V>, options: NamedOptions = {}): KStream<K, V> {
+  filterNot<VX extends V>(
+    predicate: ValueGuard<K, V, VX>,
+    options?: NamedOptions,
+  ): KStream<K, Exclude<V, VX>>;
+  filterNot<KX extends K>(
+    predicate: KeyGuard<K, V, KX>,
+    options?: NamedOptions,
+  ): KStream<Exclude<K, KX>, V>;
+  filterNot(predicate: Predicate<K, V>, options?: NamedOptions): KStream<K, V>;
+  filterNot(predicate: Predicate<K, V>, options: NamedOptions = {}): unknown {
     return this.#same(
       this.#node(options, prefixes.filter, (name) => new FilterOperator(name, predicate, true)),
     );
@@ -194,12 +212,7 @@ export class KStreamImpl<K, V> implements KStream<K, V> {
     const { builder } = left;
     const name = builder.naming.nodeName(options.name, isLeft ? prefixes.leftJoin : prefixes.join);
     const sources = copartition(builder, left, stateOfTable(table));
-    const view = stateOfTable(table).table.view();
-    const node = new OperatorNode(
-      name,
-      (nodeName) => new StreamTableJoinOperator(nodeName, view, joiner, isLeft),
-      { readsStores: view.storeNames, keepsNullKeys: isLeft },
-    );
+    const node = streamTableJoinNode(name, left, stateOfTable(table), joiner, options, isLeft);
     builder.graph.add(node, left.graphNode);
     return builder.make.stream<K, VR>({
       builder,

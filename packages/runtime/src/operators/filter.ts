@@ -3,6 +3,9 @@ import { isPromise, type Awaitable } from './outcome.ts';
 import { ProcessorNode, type Outcome } from './processor-node.ts';
 
 export type Predicate<K, V> = (key: K, value: V) => Awaitable<boolean>;
+/** Predicates that also say of which type what they let through is. */
+export type ValueGuard<K, V, VR extends V> = (key: K, value: V) => value is VR;
+export type KeyGuard<K, V, KR extends K> = (key: K, value: V) => key is KR;
 
 /**
  * `filter` and `filterNot` of a stream. Forwards the record unchanged if the predicate says true
