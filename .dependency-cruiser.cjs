@@ -61,7 +61,7 @@ module.exports = {
       room('runtime', 'operators/'),
       [
         room('runtime', '(state|serdes)/'),
-        room('runtime', '(errors|limits)\\.ts'),
+        room('runtime', '(errors|limits|duration)\\.ts'),
         '^packages/protocol/',
       ],
       'dsl → topology → operators → state',

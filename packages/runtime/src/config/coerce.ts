@@ -1,5 +1,5 @@
 import type { Definition } from './definition.ts';
-import { parseDurationMs } from './duration.ts';
+import { parseDurationMs } from '../duration.ts';
 
 /** The value as its type has it, or null with the reason why it is none. */
 export type Coerced =

@@ -1,7 +1,7 @@
-import { parseDurationMs, type Duration } from '../config/duration.ts';
+import { parseDurationMs, type Duration } from '../duration.ts';
 import { TopologyError } from '../errors.ts';
 
-export type { Duration } from '../config/duration.ts';
+export type { Duration } from '../duration.ts';
 
 /** A duration of the DSL in ms, 0 or more; `what` names the option in the error. */
 export function durationMs(duration: Duration, what: string): number {

@@ -9,3 +9,6 @@ export function isPromise<T>(value: Awaitable<T>): value is PromiseLike<T> {
     typeof (value as { then?: unknown }).then === 'function'
   );
 }
+
+/** `undefined`: done. A promise: this record, and only this record, is asynchronous. */
+export type Outcome = Promise<void> | undefined;

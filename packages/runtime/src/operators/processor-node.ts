@@ -1,8 +1,8 @@
 import type { RecordHeaders } from '@millrace/protocol';
+import type { Outcome } from './outcome.ts';
 import type { TaskContext } from './task-context.ts';
 
-/** `undefined`: done. A promise: this record, and only this record, is asynchronous. */
-export type Outcome = Promise<void> | undefined;
+export type { Outcome } from './outcome.ts';
 
 /** What is done about an error that a node threw (KIP-1033). */
 export interface ProcessingFailures {

@@ -2,6 +2,8 @@ import type { Logger } from 'pino';
 import type { RecordHeaders } from '@millrace/protocol';
 import type { RecordCollector } from './record-collector.ts';
 import type { StateStore } from '../state/store.ts';
+import type { Outcome } from './outcome.ts';
+import type { Cancellable, PunctuationType } from './punctuation.ts';
 
 /** A task is one subtopology on one partition: `<subtopology>_<partition>`. */
 export interface TaskId {
@@ -14,6 +16,9 @@ export interface RecordOrigin {
   readonly topic: string | null;
   readonly partition: number;
   readonly offset: bigint;
+  /** The source record's bytes, where they were kept for error handlers. */
+  readonly rawKey?: Buffer | null;
+  readonly rawValue?: Buffer | null;
 }
 
 /** What nodes and stores may ask of the task that they belong to. */
@@ -41,6 +46,19 @@ export interface TaskContext {
   currentSystemTimeMs(): number;
   store(name: string): StateStore;
   requestCommit(): void;
+  /** The application's configuration, by Kafka's names. */
+  readonly appConfigs: Readonly<Record<string, unknown>>;
+  /**
+   * Calls `punctuate` whenever its time comes, with the time of the call. `startMs` null: where the
+   * type's grid begins. What it throws is the node's error.
+   */
+  schedule(
+    node: { readonly name: string },
+    type: PunctuationType,
+    startMs: number | null,
+    intervalMs: number,
+    punctuate: (timestamp: number) => Outcome,
+  ): Cancellable;
   /** Counts a record that was skipped by rule, and logs it at warn once per node and reason, then at debug. */
   recordDropped(node: string, reason: string, headers?: RecordHeaders | null): void;
 }

@@ -88,7 +88,7 @@ export class TaskErrors implements ProcessingFailures {
   }
 
   /** The same for a punctuation, which has no record; `timestamp` is the time that it was called with. */
-  punctuationFailed(node: ProcessorNode, error: unknown, timestamp: number): Outcome {
+  punctuationFailed(node: { readonly name: string }, error: unknown, timestamp: number): Outcome {
     if (isDecided(error)) throw error;
     const context = this.#context(node.name, timestamp, null);
     return this.#processingFailed(context, null, error, 'punctuation');
@@ -224,7 +224,9 @@ export class TaskErrors implements ProcessingFailures {
     headers: RecordHeaders | null,
   ): ErrorHandlerContext {
     const { context, taskName } = this.#options;
-    const bytes = context.queue === null ? null : context.queue.headBytes();
+    const { origin, queue } = context;
+    const bytes =
+      origin === null ? queue?.headBytes() : { key: origin.rawKey, value: origin.rawValue };
     return {
       taskId: taskName,
       processorNodeId,
@@ -247,19 +249,6 @@ function isDecided(error: unknown): boolean {
   if (error instanceof ProcessingError) return true;
   return (
     error instanceof StreamsError && error.scope !== 'record' && !(error instanceof TopologyError)
-  );
-}
-
-/**
- * What a flush of a store's record cache threw, before a commit (Kafka's ProcessorStateException):
- * the handler has been asked about the cause already, at the node below that failed.
- */
-export function cacheFlushFailed(store: string, task: string, cause: unknown): Error {
-  if (cause instanceof StreamsError && cause.scope !== 'record') return cause;
-  const why = cause instanceof Error ? cause.message : String(cause);
-  return new CacheFlushError(
-    `The record cache of store ${store} (task ${task}) could not be flushed: ${why}`,
-    { cause, context: { task, store } },
   );
 }
 

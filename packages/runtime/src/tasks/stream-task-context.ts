@@ -7,7 +7,10 @@ import type { StateStore } from '../state/store.ts';
 import { DroppedRecords } from './dropped-records.ts';
 import type { RecordQueue } from './record-queue.ts';
 import type { StreamTime } from './stream-time.ts';
+import type { Outcome } from '../operators/outcome.ts';
+import type { Cancellable, PunctuationType } from '../operators/punctuation.ts';
 import type { RecordOrigin, TaskContext, TaskId } from '../operators/task-context.ts';
+import type { Punctuations } from './punctuations.ts';
 
 /** The context of one task: what is current is read from the queue in hand, nothing is copied per record. */
 export class StreamTaskContext implements TaskContext {
@@ -15,10 +18,12 @@ export class StreamTaskContext implements TaskContext {
   readonly taskId: TaskId;
   readonly logger: Logger;
   readonly collector: RecordCollector;
+  readonly appConfigs: Readonly<Record<string, unknown>>;
   readonly dropped: DroppedRecords;
   readonly #stores: ReadonlyMap<string, StateStore>;
   readonly #streamTime: StreamTime;
   readonly #clock: Clock;
+  readonly #punctuations: Punctuations;
   /** The queue whose head is being processed. */
   queue: RecordQueue | null = null;
   origin: RecordOrigin | null = null;
@@ -34,6 +39,8 @@ export class StreamTaskContext implements TaskContext {
     readonly stores: ReadonlyMap<string, StateStore>;
     readonly streamTime: StreamTime;
     readonly clock: Clock;
+    readonly punctuations: Punctuations;
+    readonly appConfigs: Readonly<Record<string, unknown>>;
   }) {
     this.applicationId = options.applicationId;
     this.taskId = options.taskId;
@@ -42,6 +49,8 @@ export class StreamTaskContext implements TaskContext {
     this.#stores = options.stores;
     this.#streamTime = options.streamTime;
     this.#clock = options.clock;
+    this.#punctuations = options.punctuations;
+    this.appConfigs = options.appConfigs;
     this.dropped = new DroppedRecords(options.logger);
   }
 
@@ -83,6 +92,17 @@ export class StreamTaskContext implements TaskContext {
 
   requestCommit(): void {
     this.isCommitRequested = true;
+  }
+
+  schedule(
+    node: { readonly name: string },
+    type: PunctuationType,
+    startMs: number | null,
+    intervalMs: number,
+    punctuate: (timestamp: number) => Outcome,
+  ): Cancellable {
+    const nowMs = this.currentSystemTimeMs();
+    return this.#punctuations.schedule(node, type, startMs, intervalMs, punctuate, nowMs);
   }
 
   recordDropped(node: string, reason: string, headers?: RecordHeaders | null): void {

@@ -26,7 +26,7 @@ import { StreamTaskContext } from './stream-task-context.ts';
 import { StreamTime } from './stream-time.ts';
 import type { TaskId } from '../operators/task-context.ts';
 import { isPromise, type Awaitable } from '../operators/outcome.ts';
-import type { PunctuationType } from '../operators/processor-api.ts';
+import type { PunctuationType } from '../operators/punctuation.ts';
 import type { ProcessorNode } from '../operators/processor-node.ts';
 import { taskName } from './task-id.ts';
 import type { TaskEvent, TaskState } from './task-states.ts';

@@ -207,6 +207,7 @@ export class StreamThread {
     this.#tasks.closeAll();
     await steps.run('leave the group', (leftMs) => this.#group.leave(leftMs));
     await steps.run('end the loop', () => this.#loop);
+    await steps.run('close the processors', () => this.#tasks.closed());
     await steps.run('close the connections', (leftMs) =>
       Promise.all([
         this.#fetcher.close(leftMs),
@@ -254,7 +255,7 @@ export class StreamThread {
     const { clock } = this.#options;
     const nowMs = clock.now();
     const untilMs = clock.monotonicMs() + PROCESS_SLICE_MAX_MS;
-    let worked = false;
+    let worked = this.#punctuate(nowMs);
     let idleCount = 0;
     while (idleCount < this.#tasks.running.length) {
       // What is produced must be sent before more is produced.
@@ -290,6 +291,20 @@ export class StreamThread {
     return count;
   }
 
+  /** Wall-clock punctuators, of every task that has one that is due. */
+  #punctuate(nowMs: number): boolean {
+    let worked = false;
+    for (const task of [...this.#tasks.running]) {
+      if (this.#producer.isFull) return worked;
+      try {
+        if (task.punctuateWallClock(nowMs)) worked = true;
+      } catch (error) {
+        this.#onTaskFailure(error as Error, task.name);
+      }
+    }
+    return worked;
+  }
+
   #processTask(task: StreamTask, nowMs: number): number {
     try {
       return task.process(TASK_SLICE_MAX_RECORDS, nowMs);
@@ -299,12 +314,15 @@ export class StreamThread {
     }
   }
 
-  /** Until the next commit that has something to do, or a wait for an idle partition ends. */
+  /** Until the next commit that has something to do, a wait for an idle partition ends, or a punctuator is due. */
   #msUntilDue(): number {
     if (!this.#isGateOpen) return Infinity;
     const nowMs = this.#options.clock.now();
     const { running } = this.#tasks;
-    const idleMs = Math.min(...running.map((task) => task.nextDeadlineMs(nowMs) - nowMs));
+    // Nothing is processed until the producer has room, which wakes the loop.
+    const idleMs = this.#producer.isFull
+      ? Infinity
+      : Math.min(...running.map((task) => task.nextDeadlineMs(nowMs) - nowMs));
     return Math.min(this.#commits.msUntilDue(running), idleMs);
   }
 

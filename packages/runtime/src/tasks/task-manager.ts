@@ -40,6 +40,8 @@ export class TaskManager {
   readonly #routes = new Map<string, InputRoute>();
   /** Tasks in RUNNING, in the order in which they take turns. */
   #running: StreamTask[] = [];
+  /** Tasks whose processors close asynchronously. */
+  readonly #closing = new Set<Promise<void>>();
   #createdCount = 0;
   #closedCount = 0;
   #processedByClosed = 0;
@@ -128,7 +130,17 @@ export class TaskManager {
     this.#processedByClosed += task.processedCount;
     this.#droppedByClosed += task.droppedCount;
     this.#closedCount++;
-    task.close();
+    const closing = task.close();
+    if (closing === undefined) return;
+    const done = closing.then(() => {
+      this.#closing.delete(done);
+    });
+    this.#closing.add(done);
+  }
+
+  /** Resolves when the processors of all tasks that were closed are done with it. */
+  async closed(): Promise<void> {
+    await Promise.all(this.#closing);
   }
 
   closeAll(): void {

@@ -1,5 +1,5 @@
 import type { RecordHeaders } from '@millrace/protocol';
-import type { Duration } from '../config/duration.ts';
+import type { Duration } from '../duration.ts';
 import type { Serde } from '../serdes/serde.ts';
 
 /** A record as a test reads it. */

@@ -5,6 +5,7 @@ import type { RecordSerde } from '../../serdes/serde.ts';
 import type { StateStore } from '../../state/store.ts';
 import type { TaskContext } from '../task-context.ts';
 import { ProcessorNode, type Outcome } from '../processor-node.ts';
+import { Punctuations } from '../../tasks/punctuations.ts';
 
 /** One record as a node forwarded it. */
 export interface Forwarded {
@@ -65,6 +66,10 @@ export interface Sent {
 export class TaskDouble {
   readonly sent: Sent[] = [];
   readonly dropped: string[] = [];
+  commitRequests = 0;
+  readonly punctuations = new Punctuations((_node, error) => {
+    throw error;
+  });
   readonly stores = new Map<string, StateStore>();
   readonly collector: RecordCollector = {
     topic: (topic) => ({
@@ -96,7 +101,12 @@ export class TaskDouble {
       if (store === undefined) throw new Error(`no store ${name}`);
       return store;
     },
-    requestCommit: () => undefined,
+    requestCommit: () => {
+      this.commitRequests++;
+    },
+    appConfigs: { 'application.id': 'test' },
+    schedule: (node, type, startMs, intervalMs, punctuate) =>
+      this.punctuations.schedule(node, type, startMs, intervalMs, punctuate, 0),
     recordDropped: (node, reason) => {
       this.dropped.push(`${node}: ${reason}`);
     },
