@@ -1,5 +1,6 @@
 import type { PartitionBuffer, ProducerPort } from '../client/ports.ts';
-import { isFlushedStore } from '../state/cached-store.ts';
+import { CacheFlushError, StreamsError } from '../errors.ts';
+import { isFlushedStore, type FlushedStore } from '../state/cached-store.ts';
 import type { StateStore } from '../state/store.ts';
 import type { Changelog } from '../topology/built-topology.ts';
 import type { TaskContext } from '../operators/task-context.ts';
@@ -47,11 +48,14 @@ export class TaskStores {
     }
   }
 
-  /** Before a commit: stores let go what they hold back, in the order of the nodes that they belong to. */
+  /**
+   * Before a commit: stores let go what they hold back, in the order of the nodes that they belong to.
+   * Throws a CacheFlushError if the nodes below cannot process it.
+   */
   flush(): Promise<void> | undefined {
     for (let i = 0; i < this.entries.length; i++) {
       const { store } = this.entries[i] as TaskStore;
-      const outcome = isFlushedStore(store) ? store.flush() : undefined;
+      const outcome = isFlushedStore(store) ? flushOne(store) : undefined;
       if (outcome !== undefined) return this.#flushRest(outcome, i + 1);
     }
     return undefined;
@@ -60,7 +64,7 @@ export class TaskStores {
   async #flushRest(first: Promise<void>, from: number): Promise<void> {
     await first;
     for (const { store } of this.entries.slice(from)) {
-      if (isFlushedStore(store)) await store.flush();
+      if (isFlushedStore(store)) await flushOne(store);
     }
   }
 
@@ -92,4 +96,26 @@ export class TaskStores {
   close(): void {
     for (const { store } of this.entries) if (store.isOpen) store.close();
   }
+}
+
+function flushOne(store: FlushedStore): Promise<void> | undefined {
+  let outcome: Promise<void> | undefined;
+  try {
+    outcome = store.flush();
+  } catch (error) {
+    throw flushFailed(store, error);
+  }
+  return outcome?.catch((error: unknown) => {
+    throw flushFailed(store, error);
+  });
+}
+
+/** The handler has been asked about the cause already, at the node below that failed. */
+function flushFailed({ name: store }: FlushedStore, cause: unknown): Error {
+  if (cause instanceof StreamsError && cause.scope !== 'record') return cause;
+  const why = cause instanceof Error ? cause.message : String(cause);
+  return new CacheFlushError(`What store ${store} held back could not be processed: ${why}`, {
+    cause,
+    context: { store },
+  });
 }
