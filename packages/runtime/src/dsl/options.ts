@@ -33,6 +33,11 @@ export type GroupedOptions<K, V> = NamedOptions & SerdeOptions<K, V>;
 export interface JoinedOptions<K, V, VR> extends NamedOptions, SerdeOptions<K, V> {
   /** Serde of the values that the joiner makes. */
   readonly result?: Serde<VR> | undefined;
+  /**
+   * Holds records of the stream back for this long in stream time, so that rows of a versioned table
+   * that come late are found (KIP-923). The table's history must be kept for as long. None by default.
+   */
+  readonly grace?: Duration | undefined;
 }
 
 /** Serde of the values that the operator makes; without it the next operator must name one. */

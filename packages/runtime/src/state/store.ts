@@ -1,11 +1,14 @@
 import type { RecordCursor, RecordHeaders } from '@millrace/protocol';
 import type { PartitionAppender } from './partition-appender.ts';
+import type { CachingContext } from './cache/caching-context.ts';
 import type { SerdeResolver } from '../serdes/serde-resolver.ts';
 
 /** What a store may ask of the task that it belongs to; a `TaskContext` has it. */
 export interface StoreContext {
   readonly applicationId: string;
   readonly taskId: { readonly subtopology: number; readonly partition: number };
+  /** For the record caches of its stores; none if no store is cached. */
+  readonly caching?: CachingContext | null;
   /** Counts a record that was skipped by rule. */
   recordDropped(node: string, reason: string, headers?: RecordHeaders | null): void;
 }
@@ -39,12 +42,28 @@ export interface StoreSettings {
   readonly serdes: SerdeResolver;
   /** `windowstore.changelog.additional.retention.ms`. */
   readonly changelogAdditionalRetentionMs: number;
+  /** `dsl.store.suppliers.class`: the kind of stores that are not told which. */
+  readonly defaultStoreType: StoreType;
+  /** `dsl.store.format=HEADERS`. */
+  readonly dslKeepsHeaders: boolean;
+  /** False if `statestore.cache.max.bytes` is 0: then no store has a record cache. */
+  readonly isCachingEnabled: boolean;
 }
+
+/**
+ * `inMemory`: lost with the process, and restored from the changelog. `persistent`: Kafka Streams'
+ * RocksDB stores, with their order and expiry.
+ */
+export type StoreType = 'inMemory' | 'persistent';
 
 /** Describes a store: what its changelog looks like, and how each task's instance is made. */
 export interface StoreBuilder<S extends StateStore = StateStore> {
   readonly name: string;
   readonly isLogged: boolean;
+  /** Only of a versioned store (KIP-889), ms. */
+  readonly historyRetentionMs?: number;
+  /** A table in this store has a history (KIP-914). */
+  readonly isVersioned?: boolean;
   /** Topic configs of the changelog: cleanup.policy, retention.ms and what the user added. */
   changelogConfig(settings: StoreSettings): ReadonlyMap<string, string>;
   /** Resolves the serdes once; the result makes one task's instance a call. */
