@@ -40,7 +40,6 @@ import {
   type StreamState,
 } from './stream-context.ts';
 import { streamTableJoinNode } from './stream-table-join-node.ts';
-import { streamTableJoinNode } from './stream-table-join-node.ts';
 import type { KGroupedStream, KStream, KTable } from './streams.ts';
 
 /** See `KStream`. Every method adds a node to the graph and says what comes out of it. */
