@@ -82,6 +82,13 @@ export class ProductionError extends StreamsError {
   }
 }
 
+/** `suppress` holds more records or bytes than it may, and was told to stop then. */
+export class BufferFullError extends StreamsError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('BUFFER_FULL', 'record', false, message, options);
+  }
+}
+
 /** A configured exception handler threw, or gave no valid answer. */
 export class ExceptionHandlerError extends StreamsError {
   constructor(message: string, options?: ErrorOptions) {

@@ -32,6 +32,7 @@ export type {
 } from './error-handlers.ts';
 export {
   AssignmentVersionError,
+  BufferFullError,
   CacheFlushError,
   ConfigError,
   DeserializationError,

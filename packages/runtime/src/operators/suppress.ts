@@ -1,5 +1,5 @@
 import type { RecordHeaders } from '@millrace/protocol';
-import { ProcessingError } from '../errors.ts';
+import { BufferFullError } from '../errors.ts';
 import type { BufferedRecord } from '../state/buffer/buffered-record.ts';
 import type { ChangeBuffer } from '../state/buffer/change-buffer.ts';
 import { leaveOrigin } from './origin.ts';
@@ -192,10 +192,10 @@ export class SuppressOperator<K, V> extends ProcessorNode {
     return leaveOrigin(context, before, outcome);
   }
 
-  #full(): ProcessingError {
+  #full(): BufferFullError {
     const { maxRecords, maxBytes } = this.#rule;
     const { recordCount, estimatedBytes } = this.#buffer as ChangeBuffer<K, V>;
-    return new ProcessingError(
+    return new BufferFullError(
       `${this.name} buffer exceeded its max capacity. Currently [${String(recordCount)}/${bound(maxRecords)}] records ` +
         `and [${String(estimatedBytes)}/${bound(maxBytes)}] bytes. Allow it more, or let it emit early.`,
       { context: { node: this.name, recordCount, estimatedBytes } },

@@ -167,6 +167,16 @@ describe('processing.exception.handler', () => {
     expect(await setup.output()).toEqual(['k=1@1', 'k=3@3']);
   });
 
+  it('asks about errors that a node of ours throws, as about any', async () => {
+    const { asked, handler } = asking('continue');
+    const topology = mapped(failOn('bad', new ProcessingError('a node says no')));
+    const setup = await setUpTask({ topology, processing: handler });
+    setup.feed('a', ...input);
+    await run(setup);
+    expect(asked).toHaveLength(1);
+    expect(await setup.output()).toEqual(['k=1@1', 'k=3@3']);
+  });
+
   it('passes control errors up unasked', async () => {
     const { asked, handler } = asking('continue');
     const topology = mapped(failOn('bad', new TaskMigratedError('gone')));

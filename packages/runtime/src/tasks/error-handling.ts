@@ -241,15 +241,16 @@ export class TaskErrors implements ProcessingFailures {
   }
 }
 
+/** What a handler's `fail` has thrown, on its way up. */
+const decided = new WeakSet<StreamsError>();
+
 /**
  * What passes up without being asked about: what a handler has decided already, and what is no
  * record's fault (the task is migrated or corrupted, the client stops, a disk fails ...).
  */
 function isDecided(error: unknown): boolean {
-  if (error instanceof ProcessingError) return true;
-  return (
-    error instanceof StreamsError && error.scope !== 'record' && !(error instanceof TopologyError)
-  );
+  if (!(error instanceof StreamsError)) return false;
+  return decided.has(error) || (error.scope !== 'record' && !(error instanceof TopologyError));
 }
 
 /** The error of a record or punctuation, with its place. */
@@ -266,10 +267,12 @@ export function processingError(
   const of =
     topic === null ? what : `${what} of ${topic}-${String(partition)} at offset ${String(offset)}`;
   const at = node === '' ? `Task ${task}` : `${node} (task ${task})`;
-  return new ProcessingError(`${at} failed on the ${of}: ${why}`, {
+  const error = new ProcessingError(`${at} failed on the ${of}: ${why}`, {
     cause,
     context: { task, node, topic, partition, offset },
   });
+  decided.add(error);
+  return error;
 }
 
 function ask<A extends ProductionAnswer>(
