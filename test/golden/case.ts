@@ -22,7 +22,7 @@ interface RecordInput {
   readonly headers?: readonly (readonly [string, Json])[];
 }
 
-type Input = RecordInput | { readonly advanceWallClockMs: number };
+export type Input = RecordInput | { readonly advanceWallClockMs: number };
 
 export interface Step {
   readonly notes?: readonly (readonly [string, string])[];
@@ -37,6 +37,7 @@ interface CaseError {
 
 export interface Expected {
   readonly describe?: readonly string[];
+  readonly branches?: JsonObject;
   readonly steps?: readonly Step[];
   readonly stores?: JsonObject;
   readonly dropped?: number;
@@ -50,6 +51,7 @@ export interface GoldenCase {
   readonly name: string;
   readonly config?: Config;
   readonly variants?: readonly Config[];
+  readonly startWallClockMs?: number;
   readonly topology: readonly Operation[];
   readonly inputs?: readonly Input[];
   readonly expected: readonly (Expected | { readonly sameAs: number })[];

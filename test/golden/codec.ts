@@ -69,7 +69,11 @@ export function showHeaders(headers: RecordHeaders): Json {
 }
 
 /** `field` and `fieldHex` of an output; without a serde, or if it can't read the bytes, only hex. */
-export function show(field: string, bytes: Buffer | null, serde: string | undefined): JsonObject {
+export function show(
+  field: string,
+  bytes: Uint8Array | null,
+  serde: string | undefined,
+): JsonObject {
   if (bytes === null) return { [field]: null };
   let shown: Json | undefined;
   if (serde !== undefined) {
@@ -79,7 +83,7 @@ export function show(field: string, bytes: Buffer | null, serde: string | undefi
       shown = undefined;
     }
   }
-  const hex = { [`${field}Hex`]: bytes.toString('hex') };
+  const hex = { [`${field}Hex`]: Buffer.from(bytes).toString('hex') };
   if (shown === undefined) return hex;
   return serde === 'string' ? { [field]: shown } : { [field]: shown, ...hex };
 }
