@@ -11,6 +11,7 @@ import type { StateStore, StoreSettings } from '../state/store.ts';
 import type {
   BuiltTopology,
   Changelog,
+  GlobalTopology,
   InternalTopic,
   OffsetReset,
   SourceNode,
@@ -26,6 +27,7 @@ import type {
   SourceSpec,
 } from './internal-topology.ts';
 import { nodeGroups, type NodeGroup } from './subtopologies.ts';
+import { TopicNames } from './topic-names.ts';
 
 /** Kafka Streams' default of `windowstore.changelog.additional.retention.ms`: one day. */
 const ADDITIONAL_RETENTION_DEFAULT_MS = 86_400_000;
@@ -48,7 +50,8 @@ export interface BindOptions {
   readonly changelogAdditionalRetentionMs?: number;
 }
 
-type MakeNode = () => ProcessorNode;
+/** Sources by pattern read other topics when others have matched. */
+type MakeNode = (topics: TopicNames) => ProcessorNode;
 
 /** Binds a topology to an application: full topic names, serdes resolved. Throws one TopologyError for all missing serdes. */
 export function bindInternalTopology(
@@ -65,34 +68,70 @@ export function bindInternalTopology(
     changelogAdditionalRetentionMs:
       options.changelogAdditionalRetentionMs ?? ADDITIONAL_RETENTION_DEFAULT_MS,
   };
-  const fullName = (topic: string): string =>
-    topology.internalTopics.has(topic) ? `${options.applicationId}-${topic}` : topic;
-
+  const topics = new TopicNames(topology, options.applicationId);
   const makers = new Map<string, MakeNode>();
   for (const spec of topology.nodes.values()) {
-    makers.set(spec.name, nodeMaker(spec, topology, options, serdes, fullName));
+    makers.set(spec.name, nodeMaker(spec, topology, options, serdes, topics));
   }
   const stores = new Map<string, () => StateStore>();
   for (const [name, { builder }] of topology.stores) stores.set(name, builder.bind(settings));
   serdes.throwIfMissing();
+  const bound = { topology, settings, groups: nodeGroups(topology), makers, stores };
+  return builtTopology(bound, topics);
+}
 
-  const groups = nodeGroups(topology);
+interface Bound {
+  readonly topology: InternalTopology;
+  readonly settings: StoreSettings;
+  readonly groups: readonly NodeGroup[];
+  readonly makers: ReadonlyMap<string, MakeNode>;
+  readonly stores: ReadonlyMap<string, () => StateStore>;
+}
+
+function builtTopology(bound: Bound, topics: TopicNames): BuiltTopology {
+  const { topology, settings, groups } = bound;
+  const sources = [...topology.nodes.values()].filter((spec) => spec.kind === 'source');
   const resets = new Map<string, OffsetReset | null>();
-  for (const spec of topology.nodes.values()) {
-    if (spec.kind !== 'source') continue;
-    for (const topic of spec.topics) resets.set(fullName(topic), spec.offsetReset);
+  for (const spec of sources) {
+    for (const topic of topics.of(spec)) resets.set(topic, spec.offsetReset);
   }
-  return {
-    subtopologies: groups.map((group) => subtopology(group, topology, settings, fullName)),
+  const patterns = sources.flatMap(({ pattern }) => pattern ?? []);
+  const built: BuiltTopology = {
+    subtopologies: groups
+      .filter((group) => !group.isGlobal)
+      .map((group) => subtopology(group, topology, settings, topics)),
+    global: globalTopology(bound, topics),
+    patterns,
+    matching(names) {
+      if (patterns.length === 0) return built;
+      const matched = topics.matching(names);
+      return topics.isSame(matched) ? built : builtTopology(bound, matched);
+    },
     offsetReset: (topic) => resets.get(topic) ?? null,
     instantiate(subtopologyId) {
       const group = groups[subtopologyId];
-      if (group === undefined) {
+      if (group === undefined || group.isGlobal) {
         throw new InvariantError(`There is no subtopology ${String(subtopologyId)}.`);
       }
-      return instantiate(group, topology, makers, stores);
+      return instantiate(group.nodes, bound, topics);
     },
   };
+  return built;
+}
+
+function globalTopology(bound: Bound, topics: TopicNames): GlobalTopology | null {
+  const { topology, groups } = bound;
+  const nodes = groups.filter((group) => group.isGlobal).flatMap((group) => group.nodes);
+  if (nodes.length === 0) return null;
+  const storeOfTopic = new Map<string, string>();
+  for (const name of nodes) {
+    const spec = topology.nodes.get(name) as NodeSpec;
+    if (spec.kind !== 'processor') continue;
+    const [source] = spec.predecessors as [string];
+    const [topic] = topology.source(source).topics as [string];
+    storeOfTopic.set(topic, [...spec.stores].join(', '));
+  }
+  return { storeOfTopic, instantiate: () => instantiate(nodes, bound, topics) };
 }
 
 function nodeMaker(
@@ -100,26 +139,25 @@ function nodeMaker(
   topology: InternalTopology,
   options: BindOptions,
   serdes: SerdeResolver,
-  fullName: (topic: string) => string,
+  names: TopicNames,
 ): MakeNode {
   const { name } = spec;
   if (spec.kind === 'processor') return () => spec.create(name);
   const owner = `The ${spec.kind} ${name}`;
   if (spec.kind === 'sink') {
-    const topic = fullName(spec.topic);
+    const topic = names.full(spec.topic);
     const key = serdes.key(spec.keySerde, owner, topic);
     const value = valueSerde(spec, serdes, owner, topic);
     const partitioner = spec.partitioner as StreamPartitioner<unknown, unknown> | null;
     return () => new SinkOperator(name, topic, key, value, partitioner);
   }
-  const topics = spec.topics.map(fullName);
-  const [topic] = topics as [string];
+  const topic = spec.pattern?.source ?? names.full(spec.topics[0] as string);
   const key: RecordSerde<unknown> = serdes.key(spec.keySerde, owner, topic);
   const value = valueSerde(spec, serdes, owner, topic);
   const isInternal = spec.topics.some((logical) => topology.internalTopics.has(logical));
   const extractor =
     spec.timestampExtractor ?? (isInternal ? null : (options.defaultTimestampExtractor ?? null));
-  return () => new SourceOperator(name, topics, key, value, extractor);
+  return (topics) => new SourceOperator(name, topics.of(spec), key, value, extractor);
 }
 
 function valueSerde(
@@ -136,7 +174,7 @@ function subtopology(
   group: NodeGroup,
   topology: InternalTopology,
   settings: StoreSettings,
-  fullName: (topic: string) => string,
+  topics: TopicNames,
 ): Subtopology {
   const sourceTopics = new Set<string>();
   const repartitionSources = new Map<string, InternalTopic>();
@@ -145,18 +183,18 @@ function subtopology(
   for (const name of group.nodes) {
     const spec = topology.nodes.get(name) as NodeSpec;
     if (spec.kind === 'source') {
+      for (const topic of topics.of(spec)) sourceTopics.add(topic);
       for (const topic of spec.topics) {
-        sourceTopics.add(fullName(topic));
         const partitionCount = topology.internalTopics.get(topic);
         if (partitionCount === undefined) continue;
         repartitionSources.set(topic, {
-          name: fullName(topic),
+          name: topics.full(topic),
           partitionCount,
           config: REPARTITION_CONFIG,
         });
       }
     } else if (spec.kind === 'sink') {
-      if (topology.internalTopics.has(spec.topic)) repartitionSinks.add(fullName(spec.topic));
+      if (topology.internalTopics.has(spec.topic)) repartitionSinks.add(topics.full(spec.topic));
     } else {
       for (const store of spec.stores) {
         const changelog = changelogOf(store, topology, settings);
@@ -170,7 +208,7 @@ function subtopology(
     repartitionSourceTopics: [...repartitionSources.values()],
     repartitionSinkTopics: [...repartitionSinks],
     changelogs: [...changelogs.values()],
-    copartitionGroups: copartitionGroups(group, topology, fullName),
+    copartitionGroups: copartitionGroups(group, topology, topics),
   };
 }
 
@@ -203,29 +241,28 @@ function changelogOf(
 function copartitionGroups(
   group: NodeGroup,
   topology: InternalTopology,
-  fullName: (topic: string) => string,
+  names: TopicNames,
 ): readonly (readonly string[])[] {
   const members = new Set(group.nodes);
   return topology.copartitionedSources
     .filter((sources) => [...sources].some((source) => members.has(source)))
     .map((sources) => {
-      const topics = [...sources].flatMap((source) => topology.source(source).topics);
-      return [...new Set(topics.map(fullName))].sort();
+      const topics = [...sources].flatMap((source) => names.of(topology.source(source)));
+      return [...new Set(topics)].sort();
     });
 }
 
 function instantiate(
-  group: NodeGroup,
-  topology: InternalTopology,
-  makers: ReadonlyMap<string, MakeNode>,
-  storeMakers: ReadonlyMap<string, () => StateStore>,
+  group: readonly string[],
+  { topology, makers, stores: storeMakers }: Bound,
+  topics: TopicNames,
 ): TaskTopology {
   const nodes = new Map<string, ProcessorNode>();
   const sources = new Map<string, SourceNode>();
   const stores = new Map<string, StateStore>();
-  for (const name of group.nodes) {
+  for (const name of group) {
     const spec = topology.nodes.get(name) as NodeSpec;
-    const node = (makers.get(name) as MakeNode)();
+    const node = (makers.get(name) as MakeNode)(topics);
     nodes.set(name, node);
     if (node instanceof SourceOperator) {
       for (const topic of node.topics) sources.set(topic, node);

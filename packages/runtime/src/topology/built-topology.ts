@@ -41,9 +41,24 @@ export interface TaskTopology {
   readonly stores: ReadonlyMap<string, StateStore>;
 }
 
+/** The global stores of a topology, and the nodes that fill them. */
+export interface GlobalTopology {
+  /** By topic: the name of the store that is filled from it. */
+  readonly storeOfTopic: ReadonlyMap<string, string>;
+  /** Made once per instance of the application. */
+  instantiate(): TaskTopology;
+}
+
 /** A topology bound to an application id: internal topics have their full names. */
 export interface BuiltTopology {
+  /** Those that tasks run; ids may have gaps. */
   readonly subtopologies: readonly Subtopology[];
+  /** null: the topology has no global stores. */
+  readonly global: GlobalTopology | null;
+  /** What sources by pattern ask for; empty if there are none. */
+  readonly patterns: readonly RegExp[];
+  /** The same topology with its sources by pattern reading what matches of these topics. */
+  matching(topics: Iterable<string>): BuiltTopology;
   offsetReset(topic: string): OffsetReset | null;
   instantiate(subtopologyId: number, partition: number): TaskTopology;
 }

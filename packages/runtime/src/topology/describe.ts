@@ -8,6 +8,8 @@ export interface NodeDescription {
   readonly name: string;
   /** What a source reads, or the one topic that a sink writes. */
   readonly topics: readonly string[];
+  /** What a source reads if it reads all topics that match; null otherwise. */
+  readonly pattern: string | null;
   readonly stores: readonly string[];
   readonly predecessors: readonly string[];
   readonly successors: readonly string[];
@@ -15,6 +17,8 @@ export interface NodeDescription {
 
 export interface SubtopologyDescription {
   readonly id: number;
+  /** A global store's: every instance fills the store, and no task runs it. */
+  readonly isGlobal: boolean;
   readonly nodes: readonly NodeDescription[];
 }
 
@@ -27,10 +31,11 @@ export class TopologyDescription {
   }
 
   toString(): string {
-    const parts = this.subtopologies.map(
-      ({ id, nodes }) =>
-        `  Sub-topology: ${String(id)}\n${nodes.map((node) => `    ${nodeText(node)}\n`).join('')}\n`,
-    );
+    const parts = this.subtopologies.map(({ id, isGlobal, nodes }) => {
+      const lines = nodes.map((node) => `    ${nodeText(node)}\n`).join('');
+      if (!isGlobal) return `  Sub-topology: ${String(id)}\n${lines}\n`;
+      return `  Sub-topology: ${String(id)} for global store (will not generate tasks)\n${lines}`;
+    });
     return `Topologies:\n ${parts.join('')}`;
   }
 }
@@ -40,7 +45,7 @@ function nodeText(node: NodeDescription): string {
   const from = `\n      <-- ${names(node.predecessors)}`;
   switch (node.kind) {
     case 'source':
-      return `Source: ${node.name} (topics: [${node.topics.join(', ')}])${to}`;
+      return `Source: ${node.name} (topics: ${node.pattern ?? `[${node.topics.join(', ')}]`})${to}`;
     case 'processor':
       return `Processor: ${node.name} (stores: [${node.stores.join(', ')}])${to}${from}`;
     case 'sink':
@@ -78,7 +83,11 @@ function compareNodes(a: Described, b: Described): number {
 
 export function describeTopology(topology: InternalTopology): TopologyDescription {
   return new TopologyDescription(
-    nodeGroups(topology).map(({ id, nodes }) => ({ id, nodes: describeGroup(topology, nodes) })),
+    nodeGroups(topology).map((group) => ({
+      id: group.id,
+      isGlobal: group.isGlobal,
+      nodes: describeGroup(topology, group.nodes),
+    })),
   );
 }
 
@@ -103,6 +112,7 @@ function describeGroup(topology: InternalTopology, group: readonly string[]): No
     kind: node.spec.kind,
     name: node.spec.name,
     topics: topicsOf(node.spec),
+    pattern: node.spec.kind === 'source' ? (node.spec.pattern?.source ?? null) : null,
     stores: node.spec.kind === 'processor' ? javaHashCopyOrder(node.spec.stores) : [],
     predecessors: node.predecessors.values().map((other) => other.spec.name),
     successors: node.successors.values().map((other) => other.spec.name),

@@ -3,6 +3,8 @@ import type { InternalTopology } from './internal-topology.ts';
 /** Connected parts of a topology. The id is the place in the list; it is the first number of a task's id. */
 export interface NodeGroup {
   readonly id: number;
+  /** Source and node of a global store: no task runs them, but they have an id. */
+  readonly isGlobal: boolean;
   /** In the order in which they were added. */
   readonly nodes: readonly string[];
 }
@@ -28,5 +30,12 @@ export function nodeGroups(topology: InternalTopology): readonly NodeGroup[] {
     const id = idOfRoot.get(topology.groups.root(name)) as number;
     (groups[id] as string[]).push(name);
   }
-  return groups.map((nodes, id) => ({ id, nodes }));
+  return groups.map((nodes, id) => ({
+    id,
+    isGlobal: nodes.some((name) => {
+      const spec = topology.nodes.get(name);
+      return spec?.kind === 'source' && spec.isGlobal === true;
+    }),
+    nodes,
+  }));
 }
