@@ -19,7 +19,7 @@ export function changeBuffer(
     ...described(options),
     bind(settings) {
       const resolved = resolve(options, settings);
-      return () => new ChangeBuffer(resolved, false);
+      return () => new ChangeBuffer(resolved, settings.dslKeepsHeaders);
     },
   };
 }
