@@ -10,6 +10,8 @@ export type {
   ResultKeyOptions,
   ResultValueOptions,
   SerdeOptions,
+  TableJoinOptions,
+  TransformValuesOptions,
   WindowMaterializedOptions,
 } from './dsl/options.ts';
 export {
@@ -17,7 +19,13 @@ export {
   type StreamsBuilderOptions,
   type TableOptions,
 } from './dsl/streams-builder.ts';
-export type { KGroupedStream, KStream, KTable, TimeWindowedKStream } from './dsl/streams.ts';
+export type {
+  KGroupedStream,
+  KGroupedTable,
+  KStream,
+  KTable,
+  TimeWindowedKStream,
+} from './dsl/streams.ts';
 export {
   untilTimeLimit,
   untilWindowCloses,
@@ -36,6 +44,10 @@ export type { Awaitable } from './operators/outcome.ts';
 export type { ForeachAction } from './operators/peek.ts';
 export { ProcessorNode, type Outcome } from './operators/processor-node.ts';
 export type { ValueJoiner } from './operators/stream-table-join.ts';
+export type {
+  ValueTransformer,
+  ValueTransformerSupplier,
+} from './operators/table-transform-values.ts';
 
 export type { ListOptions } from './serdes/list.ts';
 export type { RecordSerde, Serde, Snapshot } from './serdes/serde.ts';

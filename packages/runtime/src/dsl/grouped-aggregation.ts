@@ -39,6 +39,7 @@ export class GroupedAggregation<KG, VG> {
       stores: [parts.store],
       graceMs: parts.graceMs,
     });
+    node.isOutputVersioned = parts.store.isVersioned ?? false;
     builder.graph.add(node, repartition?.node ?? this.#group.graphNode);
     return builder.make.table<K, A>({
       builder,

@@ -11,9 +11,9 @@ import {
 } from '../operators/aggregate.ts';
 import { longSerde } from '../serdes/numbers.ts';
 import type { Serde } from '../serdes/serde.ts';
-import { keyValueStore } from '../state/store-builders.ts';
 import { prefixes } from '../topology/naming.ts';
 import { GroupedAggregation } from './grouped-aggregation.ts';
+import { materializedStore } from './materialized.ts';
 import type { MaterializedOptions } from './options.ts';
 import type { StreamState } from './stream-context.ts';
 import type { KGroupedStream, KTable, TimeWindowedKStream } from './streams.ts';
@@ -75,12 +75,7 @@ export class KGroupedStreamImpl<K, V> implements KGroupedStream<K, V> {
     return this.#aggregation.build<K, A>({
       name,
       create: (nodeName) => new AggregateOperator(nodeName, table, initializer, aggregator),
-      store: keyValueStore({
-        name: storeName,
-        key: keySerde,
-        value: valueSerde,
-        logging: options.logging,
-      }),
+      store: materializedStore(storeName, keySerde, valueSerde, options),
       table,
       keySerde,
       valueSerde,

@@ -12,6 +12,7 @@ import { MergeOperator } from '../operators/merge.ts';
 import { PeekOperator, type ForeachAction } from '../operators/peek.ts';
 import type { ProcessorNode } from '../operators/processor-node.ts';
 import { SelectKeyOperator } from '../operators/select-key.ts';
+import type { GlobalValueJoiner } from '../operators/stream-global-table-join.ts';
 import type { ValueJoiner } from '../operators/stream-table-join.ts';
 import type { Serde } from '../serdes/serde.ts';
 import {
@@ -22,14 +23,18 @@ import {
 } from '../topology/graph-nodes.ts';
 import { prefixes } from '../topology/naming.ts';
 import type {
+  GlobalJoinedOptions,
   GroupedOptions,
   JoinedOptions,
+  MaterializedOptions,
   NamedOptions,
   ProducedOptions,
   ResultKeyOptions,
   ResultValueOptions,
   SerdeOptions,
 } from './options.ts';
+import type { GlobalKTable } from './global-ktable.ts';
+import { isGlobalJoin, joinGlobalTable, type JoinArguments } from './join-global-table.ts';
 import {
   copartition,
   derive,
@@ -41,6 +46,7 @@ import {
 } from './stream-context.ts';
 import { streamTableJoinNode } from './stream-table-join-node.ts';
 import type { KGroupedStream, KStream, KTable } from './streams.ts';
+import { toTable } from './to-table.ts';
 
 /** See `KStream`. Every method adds a node to the graph and says what comes out of it. */
 export class KStreamImpl<K, V> implements KStream<K, V> {
@@ -179,18 +185,35 @@ export class KStreamImpl<K, V> implements KStream<K, V> {
   join<R, VR>(
     table: KTable<K, R>,
     joiner: ValueJoiner<K, V, R, VR>,
-    options: JoinedOptions<K, V, VR> = {},
-  ): KStream<K, VR> {
-    const inner = joiner as ValueJoiner<K, V, R | null, VR>;
-    return this.#joinTable(table, inner, options, false);
+    options?: JoinedOptions<K, V, VR>,
+  ): KStream<K, VR>;
+  join<GK, R, VR>(
+    table: GlobalKTable<GK, R>,
+    keyMapper: KeyValueMapper<K, V, GK | null>,
+    joiner: GlobalValueJoiner<K, V, GK, R, VR>,
+    options?: GlobalJoinedOptions<VR>,
+  ): KStream<K, VR>;
+  join<GK, R, VR>(...args: JoinArguments<K, V, GK, R, VR>): KStream<K, VR> {
+    return this.#joinWith(args, false);
   }
 
   leftJoin<R, VR>(
     table: KTable<K, R>,
     joiner: ValueJoiner<K, V, R | null, VR>,
-    options: JoinedOptions<K, V, VR> = {},
-  ): KStream<K, VR> {
-    return this.#joinTable(table, joiner, options, true);
+    options?: JoinedOptions<K, V, VR>,
+  ): KStream<K, VR>;
+  leftJoin<GK, R, VR>(
+    table: GlobalKTable<GK, R>,
+    keyMapper: KeyValueMapper<K, V, GK | null>,
+    joiner: GlobalValueJoiner<K, V, GK | null, R | null, VR>,
+    options?: GlobalJoinedOptions<VR>,
+  ): KStream<K, VR>;
+  leftJoin<GK, R, VR>(...args: JoinArguments<K, V, GK, R, VR>): KStream<K, VR> {
+    return this.#joinWith(args, true);
+  }
+
+  toTable(options: MaterializedOptions<K, V> = {}): KTable<K, V> {
+    return toTable(this.#state, options);
   }
 
   to(topic: string, options: ProducedOptions<K, V> = {}): void {
@@ -200,6 +223,18 @@ export class KStreamImpl<K, V> implements KStream<K, V> {
     const value = options.value ?? valueSerde;
     const partitioner = options.partitioner ?? null;
     builder.graph.add(new SinkNode(name, topic, key, value, partitioner), graphNode);
+  }
+
+  #joinWith<GK, R, VR>(
+    args: JoinArguments<K, V, GK, R, VR>,
+    isLeft: boolean,
+  ): KStream<K, VR> {
+    if (isGlobalJoin(args)) {
+      const [table, keyMapper, joiner, options = {}] = args;
+      return joinGlobalTable(this.#state, table, keyMapper, joiner, options, isLeft);
+    }
+    const [table, joiner, options = {}] = args;
+    return this.#joinTable(table, joiner, options, isLeft);
   }
 
   #joinTable<R, VR>(

@@ -40,6 +40,12 @@ export interface JoinedOptions<K, V, VR> extends NamedOptions, SerdeOptions<K, V
   readonly grace?: Duration | undefined;
 }
 
+/** For joins with a global table, which need no serdes of the stream. */
+export interface GlobalJoinedOptions<VR> extends NamedOptions {
+  /** Serde of the values that the joiner makes. */
+  readonly result?: Serde<VR> | undefined;
+}
+
 /** Serde of the values that the operator makes; without it the next operator must name one. */
 export interface ResultValueOptions<V> extends NamedOptions {
   readonly value?: Serde<V> | undefined;
@@ -55,6 +61,20 @@ export interface MaterializedOptions<K, V> extends NamedOptions, SerdeOptions<K,
   readonly store?: string | undefined;
   /** `false`: no changelog. An object: topic configs for the changelog. */
   readonly logging?: Logging | undefined;
+}
+
+/** Of a table's `transformValues`: `stores` are those that the transformer uses, by name. */
+export interface TransformValuesOptions<K, V> extends MaterializedOptions<K, V> {
+  readonly stores?: readonly string[] | undefined;
+}
+
+/**
+ * Of a join of tables. The result is stored if anything is said of its store; that one has a generated
+ * name unless `store` gives it one.
+ */
+export interface TableJoinOptions<K, V> extends MaterializedOptions<K, V> {
+  /** Serde of the values that the joiner makes; unlike `value` it brings no store. */
+  readonly result?: Serde<V> | undefined;
 }
 
 export interface WindowMaterializedOptions<K, V> extends MaterializedOptions<K, V> {

@@ -5,7 +5,7 @@ import type { Graph, GraphNode } from '../topology/graph.ts';
 import { RepartitionNode } from '../topology/graph-nodes.ts';
 import type { InternalTopology } from '../topology/internal-topology.ts';
 import { repartitionNames, type Naming } from '../topology/naming.ts';
-import type { KGroupedStream, KStream, KTable } from './streams.ts';
+import type { KGroupedStream, KGroupedTable, KStream, KTable } from './streams.ts';
 
 /** What all streams and tables of one builder share. */
 export interface BuilderContext {
@@ -20,6 +20,7 @@ export interface DslFactory {
   stream<K, V>(state: StreamState<K, V>): KStream<K, V>;
   table<K, V>(state: TableState<K, V>): KTable<K, V>;
   groupedStream<K, V>(state: StreamState<K, V>, name: string | undefined): KGroupedStream<K, V>;
+  groupedTable<K, V>(state: GroupedTableState<K, V>): KGroupedTable<K, V>;
 }
 
 /** What a stream, a grouped stream or a table knows of itself. */
@@ -46,6 +47,16 @@ export interface TableState<K, V> {
   readonly table: TableSource<K, V>;
   /** Of the store that the user named; null if there is none to be asked for. */
   readonly queryableStoreName: string | null;
+}
+
+/** What a grouped table knows of itself: it is on its way through a repartition topic. */
+export interface GroupedTableState<K, V> {
+  readonly builder: BuilderContext;
+  readonly graphNode: GraphNode;
+  readonly keySerde: Serde<K> | null;
+  readonly valueSerde: Serde<V> | null;
+  /** Given by the user; else the topic is named after the aggregation's store. */
+  readonly repartitionName: string | undefined;
 }
 
 // What the DSL's objects know of themselves is nobody else's business, so it is no property of theirs.

@@ -3,9 +3,13 @@ import type { KeyGuard, Predicate, ValueGuard } from '../operators/filter.ts';
 import type { KeyValue, KeyValueMapper } from '../operators/map.ts';
 import type { ValueMapper } from '../operators/map-values.ts';
 import type { ForeachAction } from '../operators/peek.ts';
+import type { GlobalValueJoiner } from '../operators/stream-global-table-join.ts';
 import type { ValueJoiner } from '../operators/stream-table-join.ts';
+import type { ValueTransformerSupplier } from '../operators/table-transform-values.ts';
 import type { Windowed } from '../serdes/windowed-key.ts';
+import type { GlobalKTable } from './global-ktable.ts';
 import type {
+  GlobalJoinedOptions,
   GroupedOptions,
   JoinedOptions,
   MaterializedOptions,
@@ -14,6 +18,8 @@ import type {
   ResultKeyOptions,
   ResultValueOptions,
   SerdeOptions,
+  TableJoinOptions,
+  TransformValuesOptions,
   WindowMaterializedOptions,
 } from './options.ts';
 import type { Suppressed } from './suppressed.ts';
@@ -100,6 +106,31 @@ export interface KStream<K, V> {
     options?: JoinedOptions<K, V, VR>,
   ): KStream<K, VR>;
 
+  /**
+   * Joins each record with the row of a global table whose key the mapper names, if there is one. The
+   * joiner is told both keys: `(left, right, key, mappedKey)`.
+   */
+  join<GK, R, VR>(
+    table: GlobalKTable<GK, R>,
+    keyMapper: KeyValueMapper<K, V, GK | null>,
+    joiner: GlobalValueJoiner<K, V, GK, R, VR>,
+    options?: GlobalJoinedOptions<VR>,
+  ): KStream<K, VR>;
+
+  /** Joins each record with the row of a global table whose key the mapper names, or with null. */
+  leftJoin<GK, R, VR>(
+    table: GlobalKTable<GK, R>,
+    keyMapper: KeyValueMapper<K, V, GK | null>,
+    joiner: GlobalValueJoiner<K, V, GK | null, R | null, VR>,
+    options?: GlobalJoinedOptions<VR>,
+  ): KStream<K, VR>;
+
+  /**
+   * The records as a table: the latest value per key, a null value deleting. Stored if it is given a
+   * store's name, or if another operator reads it. Repartitions if keys have changed.
+   */
+  toTable(options?: MaterializedOptions<K, V>): KTable<K, V>;
+
   /** Writes the records to a topic, which must exist. */
   to(topic: string, options?: ProducedOptions<K, V>): void;
 }
@@ -145,6 +176,33 @@ export interface TimeWindowedKStream<K, V> {
   ): KTable<Windowed<K>, A>;
 }
 
+/** A table grouped by a new key, about to be aggregated: as rows come, change and go, so do the aggregates. */
+export interface KGroupedTable<K, V> {
+  /** Number of rows per group. A group that has lost all its rows keeps the count 0. */
+  count(options?: MaterializedOptions<K, number>): KTable<K, number>;
+
+  /**
+   * Combines the values of a group: the first one as it is, then `adder(aggregate, value)`.
+   * `subtractor(aggregate, value)` takes a value out that a row no longer has; null deletes the group.
+   */
+  reduce(
+    adder: Reducer<V>,
+    subtractor: Reducer<V>,
+    options?: MaterializedOptions<K, V>,
+  ): KTable<K, V>;
+
+  /**
+   * Combines the values of a group: `adder(key, value, aggregate)`, beginning with `initializer()`, and
+   * `subtractor(key, value, aggregate)` for a value that a row no longer has. Null deletes the group.
+   */
+  aggregate<A>(
+    initializer: Initializer<A>,
+    adder: Aggregator<K, V, A>,
+    subtractor: Aggregator<K, V, A>,
+    options?: MaterializedOptions<K, A>,
+  ): KTable<K, A>;
+}
+
 /** A table: the latest value per key, and the changes that lead there. */
 export interface KTable<K, V> {
   /** Name of the store that the user asked for; null if the table has none of its own. */
@@ -155,6 +213,54 @@ export interface KTable<K, V> {
    * and passes on the last one of each key.
    */
   suppress(suppressed: Suppressed<K>): KTable<K, V>;
+
+  /** Keeps the rows for which the predicate says true; for others the result has no row. */
+  filter(predicate: Predicate<K, V>, options?: MaterializedOptions<K, V>): KTable<K, V>;
+
+  /** Keeps the rows for which the predicate does not say true. */
+  filterNot(predicate: Predicate<K, V>, options?: MaterializedOptions<K, V>): KTable<K, V>;
+
+  /** Each row with a new value; null gives no row. The function is never given null. */
+  mapValues<VR>(
+    mapper: ValueMapper<K, V, VR | null>,
+    options?: MaterializedOptions<K, VR>,
+  ): KTable<K, VR>;
+
+  /** Each row with a value made by a transformer, which may use state stores. It is given null for deleted rows. */
+  transformValues<VR>(
+    supplier: ValueTransformerSupplier<K, V, VR>,
+    options?: TransformValuesOptions<K, VR>,
+  ): KTable<K, VR>;
+
+  /**
+   * Groups the rows by a new key, with a new value each; always repartitions. A row whose new key or value
+   * is null belongs to no group.
+   */
+  groupBy<KR, VR>(
+    mapper: KeyValueMapper<K, V, KeyValue<KR | null, VR | null>>,
+    options?: GroupedOptions<KR, VR>,
+  ): KGroupedTable<KR, VR>;
+
+  /** Joins the rows that have the same key in both tables; changes whenever one of them does. */
+  join<R, VR>(
+    other: KTable<K, R>,
+    joiner: ValueJoiner<K, V, R, VR | null>,
+    options?: TableJoinOptions<K, VR>,
+  ): KTable<K, VR>;
+
+  /** Joins each row with the other table's row under the same key, or with null. */
+  leftJoin<R, VR>(
+    other: KTable<K, R>,
+    joiner: ValueJoiner<K, V, R | null, VR | null>,
+    options?: TableJoinOptions<K, VR>,
+  ): KTable<K, VR>;
+
+  /** Joins the rows of both tables; where one has none under a key, the joiner is given null for it. */
+  outerJoin<R, VR>(
+    other: KTable<K, R>,
+    joiner: ValueJoiner<K, V | null, R | null, VR | null>,
+    options?: TableJoinOptions<K, VR>,
+  ): KTable<K, VR>;
 
   /** The table's changes as a stream: new values, null where a row was deleted. */
   toStream(options?: NamedOptions): KStream<K, V>;

@@ -8,7 +8,7 @@ import { ProcessorNode, type Outcome } from './processor-node.ts';
 
 /** What the nodes of one grouping share over all tasks. */
 export interface TableGrouping<K, V, KR, VR> {
-  readonly mapper: KeyValueMapper<K, V, KeyValue<KR, VR>>;
+  readonly mapper: KeyValueMapper<K, V, KeyValue<KR | null, VR | null>>;
   /** The grouped table is versioned (KIP-914): late changes are not passed on. */
   isParentVersioned: boolean;
 }

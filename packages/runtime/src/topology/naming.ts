@@ -17,12 +17,22 @@ export const prefixes = {
   reduce: 'KSTREAM-REDUCE-',
   join: 'KSTREAM-JOIN-',
   leftJoin: 'KSTREAM-LEFTJOIN-',
+  toTable: 'KSTREAM-TOTABLE-',
   tableSource: 'KTABLE-SOURCE-',
+  tableFilter: 'KTABLE-FILTER-',
+  tableMapValues: 'KTABLE-MAPVALUES-',
+  tableTransformValues: 'KTABLE-TRANSFORMVALUES-',
+  tableSelect: 'KTABLE-SELECT-',
+  tableAggregate: 'KTABLE-AGGREGATE-',
+  tableReduce: 'KTABLE-REDUCE-',
+  tableMerge: 'KTABLE-MERGE-',
+  tableJoinThis: 'KTABLE-JOINTHIS-',
+  tableJoinOther: 'KTABLE-JOINOTHER-',
   toStream: 'KTABLE-TOSTREAM-',
   suppress: 'KTABLE-SUPPRESS-',
 } as const;
 
-const REPARTITION_SUFFIX = '-repartition';
+export const REPARTITION_SUFFIX = '-repartition';
 const INDEX_DIGITS = 10;
 const NAME_MAX_CHARS = 249;
 const LEGAL_NAME = /^[a-zA-Z0-9._-]+$/;
