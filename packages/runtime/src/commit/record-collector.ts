@@ -1,5 +1,4 @@
-import { murmur2, toPositive } from '@millrace/protocol';
-import type { RecordHeaders } from '@millrace/protocol';
+import { murmur2, RecordHeaders, toPositive } from '@millrace/protocol';
 import type { PartitionBuffer, ProducerPort } from '../client/ports.ts';
 import { RecordTooLargeError } from '../client/errors.ts';
 import type { DeadLetterRecord, ProducedRecord } from '../error-handlers.ts';
@@ -10,6 +9,7 @@ import {
   STICKY_PARTITION_RECORDS,
 } from '../limits.ts';
 import type { Random } from '../platform/random.ts';
+import { CustomSerde } from '../serdes/custom-serde.ts';
 import type { RecordSerde } from '../serdes/serde.ts';
 import { SerializationError, WrongTypeError, isWrongType } from '../serdes/serialization-error.ts';
 import { bytesSerde } from '../serdes/simple.ts';
@@ -135,6 +135,10 @@ class CollectorSender implements TopicSender {
   #buffers: PartitionBuffer[] = [];
   #sticky = 0;
   #stickyLeft = 0;
+  /** Those of the last record; nearly always those of the next. */
+  #keySerde: unknown = null;
+  #valueSerde: unknown = null;
+  #isCustom = false;
 
   constructor(
     topic: string,
@@ -163,6 +167,60 @@ class CollectorSender implements TopicSender {
   }
 
   send<K, V>(
+    key: K | null,
+    keySerde: RecordSerde<K>,
+    value: V | null,
+    valueSerde: RecordSerde<V>,
+    timestamp: number,
+    headers: RecordHeaders | null,
+    partitioner: StreamPartitioner<K, V> | null,
+  ): void {
+    if (keySerde !== this.#keySerde || valueSerde !== this.#valueSerde) {
+      this.#keySerde = keySerde;
+      this.#valueSerde = valueSerde;
+      this.#isCustom = keySerde instanceof CustomSerde || valueSerde instanceof CustomSerde;
+    }
+    if (this.#isCustom) {
+      this.#sendCustom(key, keySerde, value, valueSerde, timestamp, headers, partitioner);
+    } else {
+      this.#send(key, keySerde, value, valueSerde, timestamp, headers, partitioner);
+    }
+  }
+
+  /** Calls the user's serializers first, and once, because they may add headers. */
+  #sendCustom<K, V>(
+    key: K | null,
+    keySerde: RecordSerde<K>,
+    value: V | null,
+    valueSerde: RecordSerde<V>,
+    timestamp: number,
+    headers: RecordHeaders | null,
+    partitioner: StreamPartitioner<K, V> | null,
+  ): void {
+    const ownKey = keySerde instanceof CustomSerde ? (keySerde as CustomSerde<K>) : null;
+    const ownValue = valueSerde instanceof CustomSerde ? (valueSerde as CustomSerde<V>) : null;
+    const told = headers ?? new RecordHeaders();
+    try {
+      let stage: 'key' | 'value' = 'key';
+      try {
+        if (key !== null) ownKey?.prepare(key, this.#topic, told);
+        stage = 'value';
+        if (value !== null) ownValue?.prepare(value, this.#topic, told);
+      } catch (error) {
+        const serde = stage === 'key' ? keySerde.name : valueSerde.name;
+        const record = { topic: this.#topic, partition: null, key, value, timestamp, headers };
+        this.#failed(error, stage, serde, record);
+        return;
+      }
+      const sent = told.isEmpty ? headers : told;
+      this.#send(key, keySerde, value, valueSerde, timestamp, sent, partitioner);
+    } finally {
+      ownKey?.release();
+      ownValue?.release();
+    }
+  }
+
+  #send<K, V>(
     key: K | null,
     keySerde: RecordSerde<K>,
     value: V | null,

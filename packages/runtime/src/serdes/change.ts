@@ -1,4 +1,5 @@
 import { writeVarint } from '@millrace/protocol';
+import { CustomSerde } from './custom-serde.ts';
 import type { RecordSerde } from './serde.ts';
 import { recordSerde } from './record-serde.ts';
 import { SerializationError } from './serialization-error.ts';
@@ -28,6 +29,12 @@ const VARINT_MAX_BYTES = 5;
  * which Kafka Streams can read as well, are understood.
  */
 export function changeSerde<V>(inner: RecordSerde<V>): RecordSerde<Change<V>> {
+  return inner instanceof CustomSerde
+    ? (inner as CustomSerde<V>).within(changesOf)
+    : changesOf(inner);
+}
+
+function changesOf<V>(inner: RecordSerde<V>): RecordSerde<Change<V>> {
   const unreadable = (): SerializationError =>
     new SerializationError(
       `The bytes are no change of a table with values of the serde "${inner.name}". ` +

@@ -65,6 +65,11 @@ export class CustomSerde<T> implements RecordSerde<T> {
     return this.#serde.deserialize(source.subarray(start, end), this.#topic, headers);
   }
 
+  /** A serde around this one, which is told what it is told. */
+  within<R>(make: (inner: RecordSerde<T>) => RecordSerde<R>): CustomSerde<R> {
+    return new CustomSerde(composite(this.#serde, make), this.#topic);
+  }
+
   /** The same serde for another topic, such as one of several that a source reads. */
   forTopic(topic: string): CustomSerde<T> {
     return topic === this.#topic ? this : new CustomSerde(this.#serde, topic, this.#headers);

@@ -3,6 +3,8 @@ import type { FetchedPartition } from '../client/ports.ts';
 import { DeserializationError, ProcessingError } from '../errors.ts';
 import type { Outcome } from '../operators/processor-node.ts';
 import { RecordWalker } from '../records/record-walker.ts';
+import { forTopic } from '../serdes/custom-serde.ts';
+import type { RecordSerde } from '../serdes/serde.ts';
 import type { SourceNode, TimestampExtractor } from '../topology/built-topology.ts';
 import type { StreamTime } from './stream-time.ts';
 
@@ -31,6 +33,8 @@ export class RecordQueue {
   readonly #extractor: TimestampExtractor | null;
   readonly #failures: RecordFailures;
   readonly #streamTime: StreamTime;
+  readonly #keySerde: RecordSerde<unknown>;
+  readonly #valueSerde: RecordSerde<unknown>;
 
   /** Whether a head is there; `headTimestamp` means nothing without one. */
   hasHead = false;
@@ -40,6 +44,7 @@ export class RecordQueue {
   /** Read already, because a timestamp extractor had to see them. */
   #headKey: unknown = null;
   #headValue: unknown = null;
+  #headHeaders: RecordHeaders | null = null;
   /** End of the partition as the last response told it; null before the first. */
   #endOffset: bigint | null = null;
   #fetchPosition: bigint;
@@ -61,6 +66,8 @@ export class RecordQueue {
     this.#failures = options.failures;
     this.#streamTime = options.streamTime;
     this.#extractor = options.source.timestampExtractor;
+    this.#keySerde = forTopic(options.source.keySerde, options.topic);
+    this.#valueSerde = forTopic(options.source.valueSerde, options.topic);
     this.#fetchPosition = options.position;
     this.#walker = new RecordWalker(
       options.topic,
@@ -128,16 +135,18 @@ export class RecordQueue {
     const timestamp = this.headTimestamp;
     let key: unknown;
     let value: unknown;
+    let headers: RecordHeaders | null;
     if (this.#extractor === null) {
+      headers = cursor.nullableHeaders();
       try {
         key =
           cursor.keyStart < 0
             ? null
-            : this.source.keySerde.read(cursor.buffer, cursor.keyStart, cursor.keyEnd);
+            : this.#keySerde.read(cursor.buffer, cursor.keyStart, cursor.keyEnd, headers);
         value =
           cursor.valueStart < 0
             ? null
-            : this.source.valueSerde.read(cursor.buffer, cursor.valueStart, cursor.valueEnd);
+            : this.#valueSerde.read(cursor.buffer, cursor.valueStart, cursor.valueEnd, headers);
       } catch (error) {
         this.#undecodable(error);
         return null;
@@ -145,12 +154,13 @@ export class RecordQueue {
     } else {
       key = this.#headKey;
       value = this.#headValue;
+      headers = this.#headHeaders;
     }
     if (timestamp > this.partitionTime) {
       this.partitionTime = timestamp;
       this.#streamTime.advance(timestamp);
     }
-    return this.source.process(key, value, null, timestamp, cursor.nullableHeaders());
+    return this.source.process(key, value, null, timestamp, headers);
   }
 
   /** Moves to the next record that has a valid time; without one the queue is empty. */
@@ -185,15 +195,17 @@ export class RecordQueue {
 
   #extract(extractor: TimestampExtractor): boolean {
     const cursor = this.#walker.cursor;
+    const headers = cursor.nullableHeaders();
+    this.#headHeaders = headers;
     try {
       this.#headKey =
         cursor.keyStart < 0
           ? null
-          : this.source.keySerde.read(cursor.buffer, cursor.keyStart, cursor.keyEnd);
+          : this.#keySerde.read(cursor.buffer, cursor.keyStart, cursor.keyEnd, headers);
       this.#headValue =
         cursor.valueStart < 0
           ? null
-          : this.source.valueSerde.read(cursor.buffer, cursor.valueStart, cursor.valueEnd);
+          : this.#valueSerde.read(cursor.buffer, cursor.valueStart, cursor.valueEnd, headers);
     } catch (error) {
       this.#undecodable(error);
       return false;
