@@ -1,11 +1,8 @@
 import type { RecordHeaders } from '@millrace/protocol';
-import { deadLetter } from '../dead-letter.ts';
 import type {
-  DeadLetterRecord,
   DeserializationHandling,
   ErrorHandlerContext,
   HandlerAnswer,
-  HandlerResult,
   ProcessedRecord,
   ProcessingHandling,
   ProducedRecord,
@@ -13,15 +10,19 @@ import type {
   ProductionHandling,
 } from '../error-handlers.ts';
 import type { DeserializationError, ProductionError } from '../errors.ts';
+import { ProcessingError, StreamsError, TopologyError } from '../errors.ts';
+import { isPromise, type Outcome } from '../operators/outcome.ts';
+import type { ProcessingFailures } from '../operators/processor-node.ts';
+import type { DeadLetters } from './dead-letters.ts';
 import {
-  CacheFlushError,
-  ExceptionHandlerError,
-  ProcessingError,
-  StreamsError,
-  TopologyError,
-} from '../errors.ts';
-import { isPromise } from '../operators/outcome.ts';
-import type { Outcome, ProcessingFailures, ProcessorNode } from '../operators/processor-node.ts';
+  ask,
+  builtInDecision,
+  checked,
+  handlerAnswers,
+  handlerFailed,
+  productionAnswers,
+  type Decision,
+} from './handler-decision.ts';
 import type { RecordQueue } from './record-queue.ts';
 import type { StreamTaskContext } from './stream-task-context.ts';
 
@@ -34,23 +35,13 @@ export interface ErrorHandling {
   readonly deadLetterTopic: string | null;
 }
 
-/** The three answers, with their dead letters. */
-interface Decision<A extends ProductionAnswer = HandlerAnswer> {
-  readonly answer: A;
-  readonly deadLetters: readonly DeadLetterRecord[];
-}
-
 export interface TaskErrorsOptions {
   /** `<subtopology>_<partition>`. */
   readonly taskName: string;
   readonly handling: ErrorHandling;
   readonly context: StreamTaskContext;
-  /** Writes through the task's collector; a promise if the topic's partitions are not known yet. */
-  readonly write: (record: DeadLetterRecord) => Outcome;
+  readonly deadLetters: DeadLetters;
 }
-
-const answers: readonly string[] = ['fail', 'continue'];
-const productionAnswers: readonly string[] = [...answers, 'retry'];
 
 /**
  * A task's exception handlers (KIP-161, KIP-210, KIP-1033): asks the configured one, writes the dead
@@ -59,23 +50,15 @@ const productionAnswers: readonly string[] = [...answers, 'retry'];
  */
 export class TaskErrors implements ProcessingFailures {
   readonly #options: TaskErrorsOptions;
-  readonly #pending: Promise<void>[] = [];
-  #pendingFailure: unknown = null;
 
   constructor(options: TaskErrorsOptions) {
     this.#options = options;
   }
 
-  /** Resolves when every dead letter is in its batch; before a commit flushes the producer. */
-  finishDeadLetters(): Outcome {
-    if (this.#pending.length === 0) return undefined;
-    return this.#awaitPending();
-  }
-
   // --------------------------------------------------------------------------------- processing
 
   failed(
-    node: ProcessorNode,
+    node: { readonly name: string },
     error: unknown,
     key: unknown,
     value: unknown,
@@ -103,7 +86,7 @@ export class TaskErrors implements ProcessingFailures {
     const key = 'processing.exception.handler';
     const handler = this.#options.handling.processing;
     const settle = (decision: Decision): void => {
-      this.#write(decision.deadLetters);
+      this.#options.deadLetters.write(decision.deadLetters);
       if (decision.answer === 'fail') throw processingError(context, error, what);
       this.#dropped(context, 'processing failed', error);
     };
@@ -118,12 +101,12 @@ export class TaskErrors implements ProcessingFailures {
       throw handlerFailed(key, context, failure, error);
     }
     if (!isPromise(result)) {
-      settle(checked(key, context, result, answers, error));
+      settle(checked(key, context, result, handlerAnswers, error));
       return undefined;
     }
     return Promise.resolve(result).then(
       (answer) => {
-        settle(checked(key, context, answer, answers, error));
+        settle(checked(key, context, answer, handlerAnswers, error));
       },
       (failure: unknown) => {
         throw handlerFailed(key, context, failure, error);
@@ -154,13 +137,13 @@ export class TaskErrors implements ProcessingFailures {
     const handler = handling.deserialization;
     let decision: Decision;
     if (typeof handler === 'function') {
-      decision = ask(key, context, answers, error, () =>
+      decision = ask(key, context, handlerAnswers, error, () =>
         handler(context, { ...bytes, timestamp, headers }, error),
       );
     } else {
       decision = this.#builtIn(handler, context, error.cause ?? error);
     }
-    this.#write(decision.deadLetters);
+    this.#options.deadLetters.write(decision.deadLetters);
     if (decision.answer === 'continue') {
       this.#dropped(context, 'cannot be deserialized', error);
     }
@@ -178,7 +161,7 @@ export class TaskErrors implements ProcessingFailures {
       typeof handler === 'function'
         ? ask(key, context, productionAnswers, error, () => handler(context, record, error))
         : this.#builtIn(handler, context, error.cause ?? error);
-    this.#write(decision.deadLetters);
+    this.#options.deadLetters.write(decision.deadLetters);
     if (decision.answer !== 'continue') throw error;
     this.#dropped(context, 'cannot be produced', error);
   }
@@ -186,27 +169,7 @@ export class TaskErrors implements ProcessingFailures {
   // ------------------------------------------------------------------------------------ private
 
   #builtIn(answer: HandlerAnswer, context: ErrorHandlerContext, error: unknown): Decision {
-    const topic = this.#options.handling.deadLetterTopic;
-    return { answer, deadLetters: topic === null ? [] : [deadLetter(topic, context, error)] };
-  }
-
-  #write(records: readonly DeadLetterRecord[]): void {
-    for (const record of records) {
-      const outcome = this.#options.write(record);
-      if (outcome === undefined) continue;
-      this.#pending.push(
-        outcome.catch((error: unknown) => {
-          this.#pendingFailure ??= error;
-        }),
-      );
-    }
-  }
-
-  async #awaitPending(): Promise<void> {
-    await Promise.all(this.#pending.splice(0));
-    const failure = this.#pendingFailure;
-    this.#pendingFailure = null;
-    if (failure !== null) throw failure as Error;
+    return builtInDecision(answer, this.#options.handling.deadLetterTopic, context, error);
   }
 
   #dropped(context: ErrorHandlerContext, reason: string, error: unknown): void {
@@ -273,53 +236,4 @@ export function processingError(
   });
   decided.add(error);
   return error;
-}
-
-function ask<A extends ProductionAnswer>(
-  key: string,
-  context: ErrorHandlerContext,
-  valid: readonly string[],
-  error: unknown,
-  handler: () => HandlerResult<A>,
-): Decision<A> {
-  let result: HandlerResult<A>;
-  try {
-    result = handler();
-  } catch (failure) {
-    throw handlerFailed(key, context, failure, error);
-  }
-  return checked(key, context, result, valid, error);
-}
-
-function checked<A extends ProductionAnswer>(
-  key: string,
-  context: ErrorHandlerContext,
-  result: HandlerResult<A>,
-  valid: readonly string[],
-  error: unknown,
-): Decision<A> {
-  const response = (typeof result === 'object' ? result : { answer: result }) as {
-    readonly answer: A;
-    readonly deadLetterRecords?: readonly DeadLetterRecord[];
-  } | null;
-  if (response !== null && valid.includes(response.answer)) {
-    return { answer: response.answer, deadLetters: response.deadLetterRecords ?? [] };
-  }
-  const given = response === null ? 'null' : String(response.answer);
-  const failure = new TypeError(`it answered ${given}; what it may answer is ${valid.join(', ')}`);
-  throw handlerFailed(key, context, failure, error);
-}
-
-function handlerFailed(
-  key: string,
-  { taskId: task, processorNodeId: node, topic, partition, offset }: ErrorHandlerContext,
-  failure: unknown,
-  error: unknown,
-): ExceptionHandlerError {
-  const why = failure instanceof Error ? failure.message : String(failure);
-  const first = error instanceof Error ? error.message : String(error);
-  return new ExceptionHandlerError(
-    `The function given as ${key} failed: ${why}. It was asked about: ${first}`,
-    { cause: failure, context: { task, node, topic, partition, offset } },
-  );
 }

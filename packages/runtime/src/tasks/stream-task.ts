@@ -17,6 +17,7 @@ import type { Clock } from '../platform/clock.ts';
 import type { Random } from '../platform/random.ts';
 import { StateMachine } from '../state-machine.ts';
 import type { SourceNode, Subtopology, TaskTopology } from '../topology/built-topology.ts';
+import { DeadLetters } from './dead-letters.ts';
 import type { ErrorHandling } from './error-handling.ts';
 import { TaskErrors, processingError } from './error-handling.ts';
 import { PartitionGroup } from './partition-group.ts';
@@ -73,6 +74,10 @@ export class StreamTask implements CommittableTask {
   readonly #streamTime = new StreamTime();
   readonly #collector: TaskRecordCollector;
   readonly #errors: TaskErrors;
+  readonly #deadLetters = new DeadLetters((record) => {
+    this.#isTouched = true;
+    return this.#collector.deadLetter(record);
+  });
   readonly #context: StreamTaskContext;
   readonly #punctuations: Punctuations;
   readonly #repartitionTopics: ReadonlySet<string>;
@@ -123,10 +128,7 @@ export class StreamTask implements CommittableTask {
       taskName: this.name,
       handling: options.handling,
       context: this.#context,
-      write: (record) => {
-        this.#isTouched = true;
-        return this.#collector.deadLetter(record);
-      },
+      deadLetters: this.#deadLetters,
     });
     this.stores = new TaskStores(
       options.topology.stores,
@@ -322,8 +324,8 @@ export class StreamTask implements CommittableTask {
   prepareCommit(): Promise<void> | undefined {
     this.#context.isCommitRequested = false;
     const flushed = this.stores.flush();
-    if (flushed === undefined) return this.#errors.finishDeadLetters();
-    return flushed.then(() => this.#errors.finishDeadLetters());
+    if (flushed === undefined) return this.#deadLetters.finish();
+    return flushed.then(() => this.#deadLetters.finish());
   }
 
   offsetsToCommit(): OffsetsToCommit {
