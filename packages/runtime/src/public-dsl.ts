@@ -1,7 +1,14 @@
 // The parts of the public API that describe a topology; `index.ts` exports them with the rest.
 export type { Duration } from './dsl/duration.ts';
 export type {
+  GlobalKTable,
+  GlobalStoreOptions,
+  GlobalTableOptions,
+} from './dsl/global-ktable.ts';
+export { byDuration } from './dsl/offset-reset.ts';
+export type {
   ConsumedOptions,
+  GlobalJoinedOptions,
   GroupedOptions,
   JoinedOptions,
   MaterializedOptions,
@@ -16,6 +23,7 @@ export type {
 } from './dsl/options.ts';
 export {
   StreamsBuilder,
+  type BuildConfig,
   type StreamsBuilderOptions,
   type TableOptions,
 } from './dsl/streams-builder.ts';
@@ -43,6 +51,7 @@ export type { ValueMapper } from './operators/map-values.ts';
 export type { Awaitable } from './operators/outcome.ts';
 export type { ForeachAction } from './operators/peek.ts';
 export { ProcessorNode, type Outcome } from './operators/processor-node.ts';
+export type { GlobalValueJoiner } from './operators/stream-global-table-join.ts';
 export type { ValueJoiner } from './operators/stream-table-join.ts';
 export type {
   ValueTransformer,
@@ -75,8 +84,10 @@ export type { ReadOnlyWindowStore, WindowEntry, WindowStore } from './state/wind
 export type { BindOptions } from './topology/bind.ts';
 export type {
   BuiltTopology,
+  ByDuration,
   Changelog,
   ExtractedRecord,
+  GlobalTopology,
   InternalTopic,
   OffsetReset,
   SourceNode,

@@ -26,6 +26,9 @@ function subtopology(id: number, parts: Partial<Subtopology>): Subtopology {
 function topology(...subtopologies: Subtopology[]): BuiltTopology {
   return {
     subtopologies,
+    global: null,
+    patterns: [],
+    matching: () => topology(...subtopologies),
     offsetReset: () => null,
     instantiate: () => {
       throw new Error('not needed');

@@ -1,5 +1,23 @@
-import type { TableView } from '../operators/table.ts';
 import { TopologyError } from '../errors.ts';
+import { globalTableView } from '../operators/global-table.ts';
+import { ProcessOperator } from '../operators/process.ts';
+import type { Processor, ProcessorSupplier } from '../operators/processor-api.ts';
+import { SourceTable, TableSourceOperator } from '../operators/table-source.ts';
+import type { TableView } from '../operators/table.ts';
+import { keyValueStore } from '../state/store-builders.ts';
+import type { StoreBuilder } from '../state/store.ts';
+import { GlobalStoreNode } from '../topology/global-store-node.ts';
+import { prefixes } from '../topology/naming.ts';
+import type { ConsumedOptions, MaterializedOptions } from './options.ts';
+import { sourceOptions } from './source-options.ts';
+import type { BuilderContext } from './stream-context.ts';
+
+/** How a global topic is read. It is always read from its beginning. */
+export type GlobalStoreOptions<K, V> = Omit<ConsumedOptions<K, V>, 'offsetReset'>;
+
+/** Options of `globalTable()`: how its topic is read, and the name of its store. */
+export type GlobalTableOptions<K, V> = GlobalStoreOptions<K, V> &
+  Pick<MaterializedOptions<K, V>, 'store'>;
 
 declare const rowTypes: unique symbol;
 
@@ -37,4 +55,61 @@ export function viewOfGlobalTable<K, V>(table: GlobalKTable<K, V>): TableView<K,
 
 export function isGlobalTable(table: object): table is GlobalKTable<unknown, unknown> {
   return views.has(table);
+}
+
+/** See `StreamsBuilder.globalTable`. */
+export function addGlobalTable<K, V>(
+  builder: BuilderContext,
+  topic: string,
+  options: GlobalTableOptions<K, V>,
+): GlobalKTable<K, V> {
+  const storeName = builder.naming.storeName(options.store, `${topic}-`);
+  const { sourceName, name } = names(builder, options.name);
+  const table = new SourceTable<K, V>(storeName, true);
+  const store = keyValueStore<K, V>({
+    name: storeName,
+    key: options.key ?? null,
+    value: options.value ?? null,
+    logging: false,
+  });
+  const node = new GlobalStoreNode(
+    name,
+    sourceName,
+    sourceOptions(topic, options),
+    (nodeName) => new TableSourceOperator(nodeName, table),
+    store,
+  );
+  builder.graph.add(node, builder.graph.root);
+  return new GlobalKTableImpl<K, V>(globalTableView<K, V>(storeName), options.store ?? null);
+}
+
+/** See `StreamsBuilder.addGlobalStore`. */
+export function addGlobalStore<K, V>(
+  builder: BuilderContext,
+  store: StoreBuilder,
+  topic: string,
+  options: GlobalStoreOptions<K, V>,
+  supplier: ProcessorSupplier<K, V, never, never>,
+): void {
+  const { sourceName, name } = names(builder, options.name);
+  const create = (nodeName: string): ProcessOperator => {
+    const processor = typeof supplier === 'function' ? supplier() : supplier.get();
+    const operator = new ProcessOperator(
+      nodeName,
+      processor as unknown as Processor<unknown, unknown>,
+      false,
+    );
+    operator.connect(new Set([store.name]));
+    return operator;
+  };
+  const node = new GlobalStoreNode(name, sourceName, sourceOptions(topic, options), create, store);
+  builder.graph.add(node, builder.graph.root);
+}
+
+function names(
+  { naming }: BuilderContext,
+  given: string | undefined,
+): { readonly sourceName: string; readonly name: string } {
+  const sourceName = naming.suffixedNodeName(given, '-source', prefixes.source);
+  return { sourceName, name: naming.nodeName(given, prefixes.tableSource) };
 }

@@ -33,8 +33,12 @@ import type {
   ResultValueOptions,
   SerdeOptions,
 } from './options.ts';
-import type { GlobalKTable } from './global-ktable.ts';
-import { isGlobalJoin, joinGlobalTable, type JoinArguments } from './join-global-table.ts';
+import { isGlobalTable, type GlobalKTable } from './global-ktable.ts';
+import {
+  joinGlobalTable,
+  type GlobalJoinArguments,
+  type TableJoinArguments,
+} from './join-global-table.ts';
 import {
   copartition,
   derive,
@@ -193,8 +197,8 @@ export class KStreamImpl<K, V> implements KStream<K, V> {
     joiner: GlobalValueJoiner<K, V, GK, R, VR>,
     options?: GlobalJoinedOptions<VR>,
   ): KStream<K, VR>;
-  join<GK, R, VR>(...args: JoinArguments<K, V, GK, R, VR>): KStream<K, VR> {
-    return this.#joinWith(args, false);
+  join<R, VR>(table: KTable<K, R> | GlobalKTable<unknown, R>, ...rest: never[]): KStream<K, VR> {
+    return this.#joinWith([table, ...rest], false);
   }
 
   leftJoin<R, VR>(
@@ -208,8 +212,11 @@ export class KStreamImpl<K, V> implements KStream<K, V> {
     joiner: GlobalValueJoiner<K, V, GK | null, R | null, VR>,
     options?: GlobalJoinedOptions<VR>,
   ): KStream<K, VR>;
-  leftJoin<GK, R, VR>(...args: JoinArguments<K, V, GK, R, VR>): KStream<K, VR> {
-    return this.#joinWith(args, true);
+  leftJoin<R, VR>(
+    table: KTable<K, R> | GlobalKTable<unknown, R>,
+    ...rest: never[]
+  ): KStream<K, VR> {
+    return this.#joinWith([table, ...rest], true);
   }
 
   toTable(options: MaterializedOptions<K, V> = {}): KTable<K, V> {
@@ -225,15 +232,12 @@ export class KStreamImpl<K, V> implements KStream<K, V> {
     builder.graph.add(new SinkNode(name, topic, key, value, partitioner), graphNode);
   }
 
-  #joinWith<GK, R, VR>(
-    args: JoinArguments<K, V, GK, R, VR>,
-    isLeft: boolean,
-  ): KStream<K, VR> {
-    if (isGlobalJoin(args)) {
-      const [table, keyMapper, joiner, options = {}] = args;
+  #joinWith<R, VR>(args: readonly [object, ...unknown[]], isLeft: boolean): KStream<K, VR> {
+    if (isGlobalTable(args[0])) {
+      const [table, keyMapper, joiner, options = {}] = args as GlobalJoinArguments<K, V, R, VR>;
       return joinGlobalTable(this.#state, table, keyMapper, joiner, options, isLeft);
     }
-    const [table, joiner, options = {}] = args;
+    const [table, joiner, options = {}] = args as unknown as TableJoinArguments<K, V, R, VR>;
     return this.#joinTable(table, joiner, options, isLeft);
   }
 

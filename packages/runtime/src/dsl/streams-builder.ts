@@ -1,18 +1,29 @@
 import { TopologyError } from '../errors.ts';
+import type { ProcessorSupplier } from '../operators/processor-api.ts';
 import { SourceTable } from '../operators/table-source.ts';
 import type { Serde } from '../serdes/serde.ts';
-import { keyValueStore } from '../state/store-builders.ts';
+import type { StoreBuilder } from '../state/store.ts';
 import { buildTopology } from '../topology/build.ts';
 import { Graph } from '../topology/graph.ts';
-import { StreamSourceNode, TableSourceNode, type SourceOptions } from '../topology/graph-nodes.ts';
+import { StreamSourceNode, TableSourceNode } from '../topology/graph-nodes.ts';
 import { Naming, prefixes } from '../topology/naming.ts';
 import type { TopologyOptimization } from '../topology/optimize.ts';
 import { Topology, internalTopology } from '../topology/topology.ts';
+import {
+  addGlobalStore,
+  addGlobalTable,
+  type GlobalKTable,
+  type GlobalStoreOptions,
+  type GlobalTableOptions,
+} from './global-ktable.ts';
 import { KGroupedStreamImpl } from './kgrouped-stream-impl.ts';
+import { KGroupedTableImpl } from './kgrouped-table-impl.ts';
 import { KStreamImpl } from './kstream-impl.ts';
 import { KTableImpl } from './ktable-impl.ts';
+import { materializedStore } from './materialized.ts';
 import type { KStream, KTable } from './streams.ts';
 import type { ConsumedOptions, MaterializedOptions } from './options.ts';
+import { sourceOptions } from './source-options.ts';
 import type { BuilderContext, DslFactory } from './stream-context.ts';
 
 export interface StreamsBuilderOptions {
@@ -37,6 +48,7 @@ const make: DslFactory = {
   stream: (state) => new KStreamImpl(state),
   table: (state) => new KTableImpl(state),
   groupedStream: (state, name) => new KGroupedStreamImpl(state, name),
+  groupedTable: (state) => new KGroupedTableImpl(state),
 };
 
 /** Where a topology begins: streams and tables of topics, and at the end `build()`. */
@@ -60,16 +72,17 @@ export class StreamsBuilder {
     };
   }
 
-  /** The records of one or several topics. */
+  /**
+   * The records of one or several topics, or of all topics whose whole name matches a pattern. Topics
+   * that match and are created later are found within `metadata.max.age.ms`.
+   */
   stream<K, V>(
-    topics: string | readonly string[],
+    topics: string | readonly string[] | RegExp,
     options: ConsumedOptions<K, V> = {},
   ): KStream<K, V> {
     const { naming, graph } = this.#context;
-    const list = typeof topics === 'string' ? [topics] : [...new Set(topics)];
-    if (list.length === 0) throw new TopologyError('stream() needs at least one topic.');
     const name = naming.nodeName(options.name, prefixes.source);
-    const node = new StreamSourceNode(name, sourceOptions(list, options));
+    const node = new StreamSourceNode(name, sourceOptions(topics, options));
     graph.add(node, graph.root);
     return make.stream<K, V>({
       builder: this.#context,
@@ -92,12 +105,7 @@ export class StreamsBuilder {
     const sourceName = naming.suffixedNodeName(options.name, '-source', prefixes.source);
     const name = naming.nodeName(options.name, prefixes.tableSource);
     const table = new SourceTable<K, V>(storeName, options.store !== undefined);
-    const store = keyValueStore<K, V>({
-      name: storeName,
-      key: options.key ?? null,
-      value: options.value ?? null,
-      logging: options.logging,
-    });
+    const store = materializedStore<K, V>(storeName, null, null, options);
     const node = new TableSourceNode(
       name,
       sourceName,
@@ -105,6 +113,7 @@ export class StreamsBuilder {
       table,
       store,
     );
+    node.isOutputVersioned = store.isVersioned ?? false;
     graph.add(node, graph.root);
     return make.table<K, V>({
       builder: this.#context,
@@ -116,6 +125,29 @@ export class StreamsBuilder {
       table,
       queryableStoreName: options.store ?? null,
     });
+  }
+
+  /**
+   * A topic of which every instance of the application holds all, as the latest value per key; a null
+   * value deletes. Only streams can join it, by any key. It has no changelog, for the topic is one.
+   */
+  globalTable<K, V>(topic: string, options: GlobalTableOptions<K, V> = {}): GlobalKTable<K, V> {
+    return addGlobalTable(this.#context, topic, options);
+  }
+
+  /**
+   * A store that every instance of the application fills with all of a topic, through a processor of
+   * yours: it alone writes the store, and forwards nothing. While the store is restored the records
+   * pass through it, too. Every processor can read the store without being connected to it.
+   */
+  addGlobalStore<K, V>(
+    store: StoreBuilder,
+    topic: string,
+    options: GlobalStoreOptions<K, V>,
+    supplier: ProcessorSupplier<K, V, never, never>,
+  ): this {
+    addGlobalStore(this.#context, store, topic, options, supplier);
+    return this;
   }
 
   /**
@@ -134,17 +166,4 @@ export class StreamsBuilder {
     buildTopology(graph, topology, naming, optimization);
     return this.#topology;
   }
-}
-
-function sourceOptions(
-  topics: readonly string[],
-  options: ConsumedOptions<unknown, unknown>,
-): SourceOptions {
-  return {
-    topics,
-    keySerde: options.key ?? null,
-    valueSerde: options.value ?? null,
-    timestampExtractor: options.timestampExtractor ?? null,
-    offsetReset: options.offsetReset ?? null,
-  };
 }

@@ -7,6 +7,7 @@ import { mergeRepartitions } from './merge-repartitions.ts';
 import type { Naming } from './naming.ts';
 import { tellOfVersionedParents } from './versioned.ts';
 import { parseOptimization, type TopologyOptimization } from './optimize.ts';
+import { patternKey } from './topic-pattern.ts';
 
 /** Rewrites the graph as a whole, then makes a topology of it, parents before children. */
 export function buildTopology(
@@ -28,8 +29,20 @@ export function buildTopology(
 /** The same topics read twice become one source; topics may not be shared in part. */
 function mergeDuplicateSources(root: GraphNode): void {
   const sourceOf = new Map<string, StreamSourceNode>();
+  const sourceOfPattern = new Map<string, StreamSourceNode>();
   for (const node of [...root.children]) {
     if (!(node instanceof StreamSourceNode)) continue;
+    const { pattern } = node.options;
+    if (pattern !== null) {
+      const first = sourceOfPattern.get(patternKey(pattern));
+      if (first === undefined) {
+        sourceOfPattern.set(patternKey(pattern), node);
+      } else {
+        first.merge(node);
+        root.removeChild(node);
+      }
+      continue;
+    }
     const topics = new Set(node.options.topics);
     for (const topic of topics) {
       const first = sourceOf.get(topic);

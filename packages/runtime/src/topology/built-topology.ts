@@ -4,7 +4,13 @@ import type { StateStore } from '../state/store.ts';
 
 export type { ExtractedRecord, SourceNode, TimestampExtractor } from '../operators/source-node.ts';
 
-export type OffsetReset = 'earliest' | 'latest' | 'none';
+/** An offset reset that begins so far back in time; `byDuration()` makes one. */
+export interface ByDuration {
+  readonly byDurationMs: number;
+}
+
+/** Where to begin without a committed offset, or with one that is out of range. */
+export type OffsetReset = 'earliest' | 'latest' | 'none' | ByDuration;
 
 export interface InternalTopic {
   readonly name: string;

@@ -3,14 +3,18 @@ import { TopologyError } from '../errors.ts';
 import { FilterOperator } from '../operators/filter.ts';
 import type { ProcessorNode } from '../operators/processor-node.ts';
 import { SourceTable, TableSourceOperator } from '../operators/table-source.ts';
+import type { TopicNameExtractor } from '../operators/topic-name-extractor.ts';
 import type { StoreBuilder } from '../state/store.ts';
 import type { OffsetReset, TimestampExtractor } from './built-topology.ts';
+import { isSameReset } from './offset-reset.ts';
 import { GraphNode } from './graph.ts';
 import type { InternalTopology, OptionalSerde } from './internal-topology.ts';
 import type { RepartitionNames } from './naming.ts';
 
 export interface SourceOptions {
+  /** Empty with a pattern. */
   readonly topics: readonly string[];
+  readonly pattern: RegExp | null;
   readonly keySerde: OptionalSerde;
   readonly valueSerde: OptionalSerde;
   readonly timestampExtractor: TimestampExtractor | null;
@@ -27,9 +31,10 @@ export class StreamSourceNode extends GraphNode {
 
   /** Takes over the children of another source of the same topics. */
   merge(other: StreamSourceNode): void {
-    if (this.options.offsetReset !== other.options.offsetReset) {
+    if (!isSameReset(this.options.offsetReset, other.options.offsetReset)) {
+      const { topics, pattern } = this.options;
       throw new TopologyError(
-        `The sources ${this.name} and ${other.name} read the same topics (${this.options.topics.join(', ')}) with ` +
+        `The sources ${this.name} and ${other.name} read the same topics (${pattern?.source ?? topics.join(', ')}) with ` +
           'different offset reset policies: give both the same.',
       );
     }
@@ -129,15 +134,29 @@ export class OperatorNode extends GraphNode {
   }
 }
 
+/** A store that was added by itself; whether somebody uses it shows later. */
+export class StateStoreNode extends GraphNode {
+  readonly #store: StoreBuilder;
+
+  constructor(store: StoreBuilder) {
+    super(store.name);
+    this.#store = store;
+  }
+
+  override writeTo(topology: InternalTopology): void {
+    topology.addStore(this.#store, []);
+  }
+}
+
 export class SinkNode extends GraphNode {
-  readonly #topic: string;
+  readonly #topic: string | TopicNameExtractor<never, never>;
   readonly #keySerde: OptionalSerde;
   readonly #valueSerde: OptionalSerde;
   readonly #partitioner: StreamPartitioner<never, never> | null;
 
   constructor(
     name: string,
-    topic: string,
+    topic: string | TopicNameExtractor<never, never>,
     keySerde: OptionalSerde,
     valueSerde: OptionalSerde,
     partitioner: StreamPartitioner<never, never> | null,
@@ -171,6 +190,7 @@ export class RepartitionNode extends GraphNode {
   readonly keySerde: OptionalSerde;
   readonly valueSerde: OptionalSerde;
   readonly partitionCount: number | null;
+  readonly partitioner: StreamPartitioner<never, never> | null;
   override readonly isMergeable: boolean;
   /** Records without a key go no further; set while the graph is rewritten, as joins below may keep them. */
   dropsNullKeys = false;
@@ -181,9 +201,11 @@ export class RepartitionNode extends GraphNode {
     valueSerde: OptionalSerde,
     partitionCount: number | null = null,
     isMergeable = false,
+    partitioner: StreamPartitioner<never, never> | null = null,
   ) {
     super(names.source);
     this.isMergeable = isMergeable;
+    this.partitioner = partitioner;
     this.names = names;
     this.keySerde = keySerde;
     this.valueSerde = valueSerde;
@@ -192,7 +214,7 @@ export class RepartitionNode extends GraphNode {
 
   override writeTo(topology: InternalTopology): void {
     const { topic, filter, sink, source } = this.names;
-    const { keySerde, valueSerde } = this;
+    const { keySerde, valueSerde, partitioner } = this;
     const predicate = this.dropsNullKeys ? hasKey : always;
     topology.addInternalTopic(topic, this.partitionCount);
     topology.addProcessor(
@@ -207,7 +229,7 @@ export class RepartitionNode extends GraphNode {
       topic,
       keySerde,
       valueSerde,
-      partitioner: null,
+      partitioner,
     });
     topology.addSource({
       kind: 'source',

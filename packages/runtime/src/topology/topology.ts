@@ -1,5 +1,7 @@
 import type { StreamPartitioner } from '../operators/record-collector.ts';
+import type { ProcessorSupplier } from '../operators/processor-api.ts';
 import type { ProcessorNode } from '../operators/processor-node.ts';
+import type { TopicNameExtractor } from '../operators/topic-name-extractor.ts';
 import type { Serde } from '../serdes/serde.ts';
 import type { StoreBuilder } from '../state/store.ts';
 import { bindInternalTopology, type BindOptions } from './bind.ts';
@@ -7,6 +9,7 @@ import type { BuiltTopology, OffsetReset, TimestampExtractor } from './built-top
 import { describeTopology, type TopologyDescription } from './describe.ts';
 import { InternalTopology, type OptionalSerde } from './internal-topology.ts';
 import { validName } from './naming.ts';
+import { suppliedNode } from './supplied-node.ts';
 
 /** Serdes of everything that names none and inherits none. */
 export interface DefaultSerdes {
@@ -39,13 +42,14 @@ export class Topology {
 
   addSource<K, V>(
     name: string,
-    topics: string | readonly string[],
+    topics: string | readonly string[] | RegExp,
     options: TopologySourceOptions<K, V> = {},
   ): this {
     internalTopology(this).addSource({
       kind: 'source',
       name: validName(name),
-      topics: typeof topics === 'string' ? [topics] : topics,
+      topics: topics instanceof RegExp ? [] : typeof topics === 'string' ? [topics] : topics,
+      pattern: topics instanceof RegExp ? topics : null,
       keySerde: options.key ?? null,
       valueSerde: options.value ?? null,
       timestampExtractor: options.timestampExtractor ?? null,
@@ -54,19 +58,34 @@ export class Topology {
     return this;
   }
 
+  /** The supplier makes one task's processor; the stores that it brings are added and connected. */
+  addProcessor<K, V, KR = K, VR = V>(
+    name: string,
+    supplier: ProcessorSupplier<K, V, KR, VR>,
+    ...parents: readonly string[]
+  ): this;
   /** `create` makes one task's node; it is called once per task. */
   addProcessor(
     name: string,
     create: (name: string) => ProcessorNode,
     ...parents: readonly string[]
+  ): this;
+  addProcessor(
+    name: string,
+    supplier: ProcessorSupplier<never, never, unknown, unknown> | ((name: string) => ProcessorNode),
+    ...parents: readonly string[]
   ): this {
-    internalTopology(this).addProcessor(validName(name), create, parents);
+    const topology = internalTopology(this);
+    const { create, stores } = suppliedNode(supplier, `the processor ${name}`, false);
+    topology.addProcessor(validName(name), create, parents);
+    for (const store of stores) topology.addStore(store, [name]);
     return this;
   }
 
+  /** A function instead of a topic's name chooses the topic of each record. */
   addSink<K, V>(
     name: string,
-    topic: string,
+    topic: string | TopicNameExtractor<K, V>,
     options: TopologySinkOptions<K, V>,
     ...parents: readonly string[]
   ): this {
