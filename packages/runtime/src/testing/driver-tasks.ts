@@ -19,7 +19,7 @@ export function inTurn<T>(items: readonly T[], step: (item: T) => Outcome, from 
 }
 
 /** Opens stores and starts nodes; there is nothing to restore. */
-export function startTask(task: StreamTask): void {
+export function startTask(task: StreamTask): Outcome {
   task.initialize();
   const positions = task.inputs.map((input) => ({
     ...input,
@@ -30,17 +30,27 @@ export function startTask(task: StreamTask): void {
   const ends = new Map(
     task.inputs.map(({ topic, partition }) => [topicPartitionKey(topic, partition), 0n]),
   );
-  // The driver knows all partition counts, so nothing is waited for.
-  void task.start(positions, ends);
+  return task.start(positions, ends);
 }
 
 /** One record, if there is one, up to the end of all that it does within the task. */
 export function processOne(task: StreamTask, nowMs: number): Outcome {
   task.process(1, nowMs);
+  return settle(task, nowMs);
+}
+
+export function punctuateWallClock(task: StreamTask, nowMs: number): Outcome {
+  task.punctuateWallClock(nowMs);
+  return settle(task, nowMs);
+}
+
+/** Until nothing asynchronous is in hand; rejects with what it failed with. */
+function settle(task: StreamTask, nowMs: number): Outcome {
   if (!task.hasRecordInHand) return undefined;
   return task.finishRecordInHand().then(() => {
-    // Throws what the record failed with.
+    // No record, but a failure that was kept, or a punctuation that is due.
     task.process(0, nowMs);
+    return settle(task, nowMs);
   });
 }
 
@@ -50,6 +60,10 @@ export function commitTask(task: StreamTask): Outcome {
     task.postCommit(task.offsetsToCommit());
     return undefined;
   });
+}
+
+export function closeTask(task: StreamTask): Outcome {
+  return task.close()?.then(() => undefined);
 }
 
 export function storeOf(task: StreamTask, name: string): StateStore | undefined {

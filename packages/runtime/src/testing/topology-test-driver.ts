@@ -15,7 +15,16 @@ import { bindTopology, type Topology } from '../topology/topology.ts';
 import { DriverClock } from './driver-clock.ts';
 import { DriverPartitions } from './driver-partitions.ts';
 import { DriverProducer } from './driver-producer.ts';
-import { andThen, commitTask, inTurn, processOne, startTask, storeOf } from './driver-tasks.ts';
+import {
+  andThen,
+  closeTask,
+  commitTask,
+  inTurn,
+  processOne,
+  punctuateWallClock,
+  startTask,
+  storeOf,
+} from './driver-tasks.ts';
 import { partitioned, singleTask, type DriverLayout } from './driver-topology.ts';
 import { TestDriverError } from './test-driver-error.ts';
 import { TestInputTopic } from './test-input-topic.ts';
@@ -104,10 +113,9 @@ export class TopologyTestDriver {
       onResumable: () => undefined,
     };
     this.#tasks = this.#layout.tasks.map(({ id, inputs }) => createTask(environment, id, inputs));
-    for (const task of this.#tasks) {
-      startTask(task);
-      this.#partitions.add(task);
-    }
+    const started = this.#start();
+    // A failure is told by the first call.
+    if (started !== undefined) this.#holdFor(started).catch(() => undefined);
   }
 
   // --------------------------------------------------------------------------------- topics
@@ -149,13 +157,14 @@ export class TopologyTestDriver {
   advanceWallClockTime(by: Duration): Promise<void> {
     return this.#do(() => {
       this.#clock.advance(durationMs(by, 'the time to advance'));
-      return andThen(
-        inTurn(this.#tasks, (task) => commitTask(task)),
-        () => {
-          this.#capture();
-          return this.#work();
-        },
+      const now = this.#clock.now();
+      const done = inTurn(this.#tasks, (task) =>
+        andThen(punctuateWallClock(task, now), () => commitTask(task)),
       );
+      return andThen(done, () => {
+        this.#capture();
+        return this.#work();
+      });
     });
   }
 
@@ -209,24 +218,21 @@ export class TopologyTestDriver {
     if (this.#isClosed) return Promise.resolve();
     return this.#do(() => {
       this.#isClosed = true;
-      const flushed =
-        this.#failure !== null
-          ? undefined
-          : andThen(
-              inTurn(this.#tasks, (task) => commitTask(task)),
-              () => {
-                this.#capture();
-                return this.#work();
-              },
-            );
-      return andThen(flushed, () => {
-        for (const task of this.#tasks) task.close();
-        return undefined;
-      });
+      const flushed = this.#failure === null ? this.#flush() : undefined;
+      return andThen(flushed, () => inTurn(this.#tasks, closeTask));
     }, true);
   }
 
   // -------------------------------------------------------------------------------- private
+
+  #start(): Outcome {
+    return inTurn(this.#tasks, (task) =>
+      andThen(startTask(task), () => {
+        this.#partitions.add(task);
+        return undefined;
+      }),
+    );
+  }
 
   /** One call after the other; a call that fails leaves nothing to go on with. */
   #do(work: () => Outcome, isClose = false): Promise<void> {
@@ -234,21 +240,21 @@ export class TopologyTestDriver {
       if (!isClose) this.#checkUsable();
       return work();
     };
+    if (this.#busy !== null) return this.#holdFor(this.#busy.then(guarded));
     let outcome: Outcome;
-    if (this.#busy === null) {
-      try {
-        outcome = guarded();
-      } catch (error) {
-        return Promise.reject(this.#failed(error));
-      }
-      if (outcome === undefined) return Promise.resolve();
-    } else {
-      outcome = this.#busy.then(guarded);
+    try {
+      outcome = guarded();
+    } catch (error) {
+      return Promise.reject(this.#failed(error));
     }
+    return outcome === undefined ? Promise.resolve() : this.#holdFor(outcome);
+  }
+
+  /** Whoever called is told of a failure; the calls after it find out by themselves. */
+  #holdFor(outcome: Promise<void>): Promise<void> {
     const done = outcome.catch((error: unknown) => {
       throw this.#failed(error);
     });
-    // Whoever called is told of its failure; the calls after it find out by themselves.
     const settled: Promise<void> = done.then(
       () => undefined,
       () => undefined,
@@ -327,6 +333,14 @@ export class TopologyTestDriver {
         return undefined;
       }),
     );
+  }
+
+  /** Caches let go what they hold, and the tasks process what follows from it. */
+  #flush(): Outcome {
+    return andThen(inTurn(this.#tasks, commitTask), () => {
+      this.#capture();
+      return this.#work();
+    });
   }
 
   /** What was sent can be read now, and goes to the tasks that read its topic. */
