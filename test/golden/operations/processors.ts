@@ -4,12 +4,17 @@ import { evaluate, GoldenFailure, text, typeOf, type Variables } from '../expres
 import { call, named, options, type Interpretation, type Result } from './interpretation.ts';
 import { materialized } from './stores.ts';
 
-/** A record as processors see it. */
+/** A record as processors see it, of both kinds. */
 interface ProcessorRecord {
   readonly key: unknown;
   readonly value: unknown;
   readonly timestamp: number;
   readonly headers: RecordHeaders;
+  /** Not with a fixed key. */
+  withKey?(key: unknown): ProcessorRecord;
+  withValue(value: unknown): ProcessorRecord;
+  withTimestamp(timestamp: number): ProcessorRecord;
+  withHeaders(headers: RecordHeaders): ProcessorRecord;
 }
 
 interface ProcessorStore {
@@ -24,16 +29,21 @@ interface Context {
   readonly applicationId: string;
   readonly taskId: unknown;
   readonly recordMetadata: {
-    readonly topic: string;
+    readonly topic: string | null;
     readonly partition: number;
     readonly offset: bigint;
   } | null;
   currentStreamTimeMs(): number;
   currentSystemTimeMs(): number;
-  store(name: string): ProcessorStore;
+  getStateStore(name: string): ProcessorStore;
   commit(): void;
   forward(record: object, child?: string): PromiseLike<void> | undefined;
-  schedule(options: object, punctuator: (now: number) => unknown): { cancel(): void };
+  schedule(
+    interval: number,
+    type: string,
+    punctuator: (now: number) => unknown,
+    options: object,
+  ): { cancel(): void };
 }
 
 type Done = unknown;
@@ -91,16 +101,15 @@ class FreeProcessor {
 
   init(context: Context): void {
     this.#context = context;
-    if (this.#n['store'] !== undefined) this.#store = context.store(this.#n['store'] as string);
+    if (this.#n['store'] !== undefined)
+      this.#store = context.getStateStore(this.#n['store'] as string);
     const punctuate = this.#n['punctuate'] as JsonObject | undefined;
     if (punctuate === undefined) return;
     this.#timer = context.schedule(
-      options({
-        interval: punctuate['everyMs'],
-        type: punctuate['type'] === 'STREAM_TIME' ? 'streamTime' : 'wallClock',
-        start: punctuate['startMs'],
-      }),
+      punctuate['everyMs'] as number,
+      punctuate['type'] === 'STREAM_TIME' ? 'stream-time' : 'wall-clock-time',
       this.#on.user((now: number) => this.#tick(now, punctuate)),
+      options({ startTime: punctuate['startMs'] }),
     );
   }
 
@@ -154,7 +163,7 @@ class FreeProcessor {
       case 'map':
         return context.forward(mapped(n, record, context));
       case 'meta':
-        return context.forward({ ...plain(record), value: meta(context, record.timestamp) });
+        return context.forward(record.withValue(meta(context, record.timestamp)));
       case 'commit':
         context.commit();
         return context.forward(record);
@@ -194,7 +203,8 @@ class FixedKeyProcessor {
 
   init(context: Context): void {
     this.#context = context;
-    if (this.#n['store'] !== undefined) this.#store = context.store(this.#n['store'] as string);
+    if (this.#n['store'] !== undefined)
+      this.#store = context.getStateStore(this.#n['store'] as string);
   }
 
   #process(record: ProcessorRecord): Done {
@@ -210,13 +220,13 @@ class FixedKeyProcessor {
       case 'map':
         return context.forward(mapped(n, record, context));
       case 'meta':
-        return context.forward({ ...plain(record), value: meta(context, record.timestamp) });
+        return context.forward(record.withValue(meta(context, record.timestamp)));
       case 'total': {
         const store = this.#store as ProcessorStore;
         const old = valueOf(store.get(record.key));
         const total = text(old === null ? 1 : Number(old) + 1);
         store.put(record.key, total, record.timestamp);
-        return context.forward({ ...plain(record), value: total });
+        return context.forward(record.withValue(total));
       }
       default:
         throw new Error(`no processor ${String(n['kind'])}`);
@@ -236,7 +246,8 @@ class Transformer {
   }
 
   init(context: Context): void {
-    if (this.#n['store'] !== undefined) this.#store = context.store(this.#n['store'] as string);
+    if (this.#n['store'] !== undefined)
+      this.#store = context.getStateStore(this.#n['store'] as string);
   }
 
   #transform(k: unknown, v: unknown): unknown {
@@ -254,34 +265,26 @@ function variables(record: ProcessorRecord, context: Context): Variables {
   return { k, v, ts, streamTime: context.currentStreamTimeMs() };
 }
 
-function plain(record: ProcessorRecord): object {
-  const { key, value, timestamp, headers } = record;
-  return { key, value, timestamp, headers };
-}
-
 /** On a copy of the headers. */
-function mapped(n: Operation, record: ProcessorRecord, context: Context): object {
+function mapped(n: Operation, record: ProcessorRecord, context: Context): ProcessorRecord {
   const on = variables(record, context);
   const headers = n['clearHeaders'] === true ? new RecordHeaders() : record.headers.copy();
   for (const [name, expression] of (n['addHeaders'] ?? []) as [string, Json][]) {
     const value = evaluate(expression, on);
     headers.add(name, value === null ? null : text(value));
   }
-  return {
-    key: n['key'] === undefined ? record.key : evaluate(n['key'], on),
-    value: n['value'] === undefined ? record.value : evaluate(n['value'], on),
-    timestamp: n['timestamp'] === undefined ? record.timestamp : evaluate(n['timestamp'], on),
-    headers,
-  };
+  let next = record.withHeaders(headers);
+  if (n['key'] !== undefined) next = next.withKey?.(evaluate(n['key'], on)) ?? next;
+  if (n['value'] !== undefined) next = next.withValue(evaluate(n['value'], on));
+  if (n['timestamp'] !== undefined) {
+    next = next.withTimestamp(evaluate(n['timestamp'], on) as number);
+  }
+  return next;
 }
 
 /** The record, then its value with a prime, a second later. */
 function twice(context: Context, record: ProcessorRecord): Done {
-  const again = {
-    ...plain(record),
-    value: `${text(record.value)}'`,
-    timestamp: record.timestamp + 1000,
-  };
+  const again = record.withValue(`${text(record.value)}'`).withTimestamp(record.timestamp + 1000);
   return inOrder([() => context.forward(record), () => context.forward(again)]);
 }
 
@@ -297,7 +300,9 @@ function inOrder(steps: readonly (() => PromiseLike<unknown> | undefined)[]): Do
 function meta(context: Context, timestamp: number): string {
   const from = context.recordMetadata;
   const where =
-    from === null ? 'none' : `${from.topic}-${String(from.partition)}@${String(from.offset)}`;
+    from === null
+      ? 'none'
+      : `${String(from.topic)}-${String(from.partition)}@${String(from.offset)}`;
   const stream = String(context.currentStreamTimeMs());
   const wall = String(context.currentSystemTimeMs());
   return (
