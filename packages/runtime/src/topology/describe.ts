@@ -1,15 +1,18 @@
 import type { InternalTopology, NodeSpec } from './internal-topology.ts';
 import { javaHashCopyOrder, javaHashOrder } from './java-order.ts';
 import { JavaTreeSet } from './java-tree-set.ts';
+import { mermaidText } from './mermaid.ts';
 import { nodeGroups } from './subtopologies.ts';
 
 export interface NodeDescription {
   readonly kind: 'source' | 'processor' | 'sink';
   readonly name: string;
-  /** What a source reads, or the one topic that a sink writes. */
+  /** What a source reads, or the one topic that a sink writes; empty for a sink with an extractor. */
   readonly topics: readonly string[];
   /** What a source reads if it reads all topics that match; null otherwise. */
   readonly pattern: string | null;
+  /** Name of the function that chooses a sink's topics; null where there is none. */
+  readonly topicExtractor: string | null;
   readonly stores: readonly string[];
   readonly predecessors: readonly string[];
   readonly successors: readonly string[];
@@ -38,6 +41,11 @@ export class TopologyDescription {
     });
     return `Topologies:\n ${parts.join('')}`;
   }
+
+  /** The same as text of a Mermaid flowchart, which many tools show as a picture. */
+  toMermaid(): string {
+    return mermaidText(this.subtopologies);
+  }
 }
 
 function nodeText(node: NodeDescription): string {
@@ -49,8 +57,14 @@ function nodeText(node: NodeDescription): string {
     case 'processor':
       return `Processor: ${node.name} (stores: [${node.stores.join(', ')}])${to}${from}`;
     case 'sink':
-      return `Sink: ${node.name} (topic: ${node.topics.join(', ')})${from}`;
+      return `Sink: ${node.name} (${target(node)})${from}`;
   }
+}
+
+function target({ topics, topicExtractor }: NodeDescription): string {
+  return topicExtractor === null
+    ? `topic: ${topics.join(', ')}`
+    : `extractor class: ${topicExtractor}`;
 }
 
 function names(nodes: readonly string[]): string {
@@ -113,6 +127,7 @@ function describeGroup(topology: InternalTopology, group: readonly string[]): No
     name: node.spec.name,
     topics: topicsOf(node.spec),
     pattern: node.spec.kind === 'source' ? (node.spec.pattern?.source ?? null) : null,
+    topicExtractor: extractorOf(node.spec),
     stores: node.spec.kind === 'processor' ? javaHashCopyOrder(node.spec.stores) : [],
     predecessors: node.predecessors.values().map((other) => other.spec.name),
     successors: node.successors.values().map((other) => other.spec.name),
@@ -121,5 +136,10 @@ function describeGroup(topology: InternalTopology, group: readonly string[]): No
 
 function topicsOf(spec: NodeSpec): readonly string[] {
   if (spec.kind === 'source') return javaHashCopyOrder(spec.topics);
-  return spec.kind === 'sink' ? [spec.topic] : [];
+  return spec.kind === 'sink' && typeof spec.topic === 'string' ? [spec.topic] : [];
+}
+
+function extractorOf(spec: NodeSpec): string | null {
+  if (spec.kind !== 'sink' || typeof spec.topic === 'string') return null;
+  return spec.topic.name === '' ? 'anonymous function' : spec.topic.name;
 }
