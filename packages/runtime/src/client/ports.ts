@@ -166,6 +166,23 @@ export interface FetchPort {
 
 // -------------------------------------------------------------------------------------- produce
 
+export interface UndeliveredRecord {
+  readonly key: Buffer | null;
+  readonly value: Buffer | null;
+  readonly timestamp: number;
+  readonly headers: RecordHeaders | null;
+}
+
+/** A batch that a broker refused for good, or that was not acknowledged in time (a TimeoutError). */
+export interface UndeliveredBatch {
+  readonly topic: string;
+  readonly partition: number;
+  readonly error: Error;
+  readonly recordCount: number;
+  /** To be read during the call only. */
+  records(): Iterable<UndeliveredRecord>;
+}
+
 export interface ProducerOptions {
   readonly lingerMs: number;
   readonly batchBytes: number;
@@ -177,6 +194,11 @@ export interface ProducerOptions {
   readonly compression: 'none' | 'gzip' | 'snappy' | 'lz4' | 'zstd';
   /** Larger records are refused, larger requests are split; default 1 MiB, as Kafka's `max.request.size`. */
   readonly maxRequestBytes?: number;
+  /**
+   * Asked when a batch is given up; what it returns is thrown by the next flush, null lets it go. Must
+   * not throw. Without it every batch that is given up fails the flush with its error.
+   */
+  readonly onUndelivered?: (batch: UndeliveredBatch) => Error | null;
   /** Called when buffered bytes fall below half of `bufferBytes` after `isFull`. */
   readonly onDrained: () => void;
 }

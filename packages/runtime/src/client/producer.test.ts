@@ -258,6 +258,36 @@ describe('Producer', () => {
     expect(partition.batches.map(({ producerId }) => producerId)).toEqual([1000n, 1001n]);
   });
 
+  it.each(['none', 'gzip'] as const)(
+    'shows the records that it gives up, sent or not, and lets them go where told to (%s)',
+    async (compression) => {
+      const given: string[] = [];
+      const { clock, brokers, producer } = setUp({
+        compression,
+        onUndelivered: ({ topic, partition, error, recordCount, records }) => {
+          const values = [...records()].map(({ key, value, timestamp, headers }) =>
+            [key, value, timestamp, headers?.last('h')?.value].join(' '),
+          );
+          given.push(`${topic}-${partition} ${error.name} ${recordCount}: ${values.join(', ')}`);
+          return null;
+        },
+      });
+      brokers.refuse = () => errorCodes.INVALID_RECORD;
+      const headers = new RecordHeaders().add('h', 'x');
+      send(producer.partition('out', 0), 'a', headers);
+      send(producer.partition('out', 0), 'b', headers);
+      expect(await flush(producer, clock)).toBeNull();
+      brokers.refuse = () => 0;
+      brokers.fate = () => 'lost before it is written';
+      send(producer.partition('out', 1), 'c', headers);
+      expect(await flush(producer, clock)).toBeNull();
+      expect(given).toEqual([
+        'out-0 ProductionError 2: k a 1000 x, k b 1000 x',
+        'out-1 TimeoutError 1: k c 1000 x',
+      ]);
+    },
+  );
+
   it('notices a failure without a flush', async () => {
     const { clock, brokers, producer } = setUp();
     brokers.refuse = () => errorCodes.INVALID_RECORD;

@@ -22,13 +22,20 @@ import { Metadata } from './metadata.ts';
 import { PartitionAccumulator } from './partition-accumulator.ts';
 import type { AccumulatorOwner } from './partition-accumulator.ts';
 import { topicPartitionKey } from './ports.ts';
-import type { PartitionBuffer, ProducerOptions, ProducerPort, TopicPartitionKey } from './ports.ts';
+import type {
+  PartitionBuffer,
+  ProducerOptions,
+  ProducerPort,
+  TopicPartitionKey,
+  UndeliveredRecord,
+} from './ports.ts';
 import { ProduceBatch } from './produce-batch.ts';
 import { isTooLarge, produceError, produceVerdict } from './produce-errors.ts';
 import { IdentitySource } from './producer-identity.ts';
 import { Sleeper } from './sleeper.ts';
 import { splitBatch } from './split-batch.ts';
 import type { Transport } from './transport.ts';
+import { undeliveredRecords } from './undelivered-batch.ts';
 import { withDeadline } from './with-deadline.ts';
 
 export interface ProducerContext {
@@ -363,7 +370,7 @@ export class Producer implements ProducerPort, AccumulatorOwner {
         `${recordCount} records for ${topic}-${partition} were not acknowledged within delivery.timeout.ms (${deliveryTimeoutMs}): ${why}`,
         { cause: lastError ?? undefined, context: { topic, partition, recordCount } },
       );
-      this.#fail(batch, error);
+      this.#giveUp(accumulator, batch, error);
     }
   }
 
@@ -511,7 +518,8 @@ export class Producer implements ProducerPort, AccumulatorOwner {
         }
         // The sequences of later batches build on this one, which is not written.
         accumulator.mustRenew = true;
-        this.#fail(
+        this.#giveUp(
+          accumulator,
           batch,
           produceError(errorCode, errorMessage, topic, partition, batch.recordCount),
         );
@@ -547,7 +555,7 @@ export class Producer implements ProducerPort, AccumulatorOwner {
         this.#retry(sent, failure);
       } else {
         sent.accumulator.mustRenew = true;
-        this.#fail(sent.batch, failure);
+        this.#giveUp(sent.accumulator, sent.batch, failure);
       }
     }
   }
@@ -591,6 +599,19 @@ export class Producer implements ProducerPort, AccumulatorOwner {
       { topic, partition, batches: queue.length },
       'sequences do not fit; going on under a new producer id',
     );
+  }
+
+  /** Whoever owns the records may let them go. */
+  #giveUp({ topic, partition }: PartitionAccumulator, batch: ProduceBatch, error: Error): void {
+    const { onUndelivered } = this.#options;
+    const { recordCount } = batch;
+    const records = (): Iterable<UndeliveredRecord> => undeliveredRecords(batch);
+    const failure =
+      onUndelivered === undefined
+        ? error
+        : onUndelivered({ topic, partition, error, recordCount, records });
+    if (failure === null) this.#finish(batch, false);
+    else this.#fail(batch, failure);
   }
 
   #fail(batch: ProduceBatch, error: Error): void {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { GroupPort, ProducerPort } from '../client/ports.ts';
-import { ProductionError, RebalanceInProgressError } from '../errors.ts';
+import { RebalanceInProgressError } from '../errors.ts';
 import { silentLogger } from '../logging/logger.ts';
 import { FakeClock, settle } from '../testing-support/fake-clock.ts';
 import type { CommittableTask, OffsetsToCommit } from './committer.ts';
@@ -22,7 +22,13 @@ function setUp() {
     const failure = failures.commit.shift();
     if (failure !== undefined) throw failure;
   };
-  let handlerAnswer: 'fail' | 'continue' = 'fail';
+  const deadLetters = {
+    writtenCount: 0,
+    finish: () => {
+      if (deadLetters.writtenCount > 0) events.push('dead letters');
+      return undefined;
+    },
+  };
   const committer = new Committer({
     group: { commit } as unknown as GroupPort,
     producer: { flush } as unknown as ProducerPort,
@@ -38,7 +44,7 @@ function setUp() {
     clock: new FakeClock(),
     logger: silentLogger(),
     intervalMs: 100,
-    onDeliveryFailure: () => handlerAnswer,
+    deadLetters,
   });
   const task = (topic: string, isCommitNeeded = true): CommittableTask => ({
     isCommitNeeded,
@@ -60,9 +66,7 @@ function setUp() {
     events,
     failures,
     task,
-    answer: (next: 'fail' | 'continue') => {
-      handlerAnswer = next;
-    },
+    deadLetters,
   };
 }
 
@@ -115,13 +119,12 @@ describe('Committer', () => {
     expect(await committer.commit([task('a')], { purge: true })).toBe(true);
   });
 
-  it("keeps the production handler's word on refused records", async () => {
-    const { committer, events, failures, task, answer } = setUp();
-    failures.flush.push(new ProductionError('too large'));
-    await expect(committer.commit([task('a')], { purge: true })).rejects.toThrow('too large');
-    failures.flush.push(new ProductionError('too large'));
-    answer('continue');
-    expect(await committer.commit([task('a')], { purge: true })).toBe(true);
-    expect(events.filter((event) => event === 'flush')).toHaveLength(3);
+  it('flushes again what was not delivered and became a dead letter', async () => {
+    const { committer, events, task, deadLetters } = setUp();
+    const commit = committer.commit([task('a')], { purge: false });
+    await Promise.resolve();
+    deadLetters.writtenCount = 1;
+    expect(await commit).toBe(true);
+    expect(events.slice(0, 4)).toEqual(['prepare a', 'flush', 'dead letters', 'flush']);
   });
 });

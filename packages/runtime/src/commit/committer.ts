@@ -6,7 +6,6 @@ import type {
   TopicPartition,
   TopicPartitionKey,
 } from '../client/ports.ts';
-import { ProductionError } from '../errors.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { CommittedOffset, Purger } from './purge.ts';
 
@@ -34,8 +33,16 @@ export interface CommitterOptions {
   readonly logger: Logger;
   /** `commit.interval.ms`. */
   readonly intervalMs: number;
-  /** The production handler's word on records that the brokers refused. */
-  readonly onDeliveryFailure: (error: ProductionError) => 'fail' | 'continue';
+  /** What was not delivered may have made dead letters, which belong into the same commit. */
+  readonly deadLetters: DeliveryLetters;
+}
+
+/** The dead letters of records that were not delivered. */
+export interface DeliveryLetters {
+  /** How many there were so far. */
+  readonly writtenCount: number;
+  /** Done when each is in its batch. */
+  finish(): Promise<void> | undefined;
 }
 
 /**
@@ -115,16 +122,13 @@ export class Committer {
     return true;
   }
 
-  /** A refused record is one for the handler; `continue` drops it, and the rest must still be flushed. */
   async #flush(): Promise<void> {
-    for (;;) {
-      try {
-        await this.#options.producer.flush();
-        return;
-      } catch (error) {
-        if (!(error instanceof ProductionError)) throw error;
-        if (this.#options.onDeliveryFailure(error) === 'fail') throw error;
-      }
-    }
+    const { producer, deadLetters } = this.#options;
+    let count: number;
+    do {
+      await deadLetters.finish();
+      count = deadLetters.writtenCount;
+      await producer.flush();
+    } while (deadLetters.writtenCount > count);
   }
 }

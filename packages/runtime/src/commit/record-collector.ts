@@ -56,6 +56,10 @@ export class TaskRecordCollector implements RecordCollector {
     this.#sender(topic, DEAD_LETTERS, throwFailure);
   }
 
+  hasDeadLetters(topic: string): boolean {
+    return this.#senders.has(senderKey(topic, DEAD_LETTERS));
+  }
+
   /** Writes what a handler answered with; a promise if the topic's partitions are not known yet. */
   deadLetter(record: DeadLetterRecord): Promise<void> | undefined {
     const sender = this.#sender(record.topic, DEAD_LETTERS, throwFailure);
@@ -76,7 +80,7 @@ export class TaskRecordCollector implements RecordCollector {
   }
 
   #sender(topic: string, node: string, onFailure: ProductionFailure): CollectorSender {
-    const key = `${topic}\n${node}`;
+    const key = senderKey(topic, node);
     let sender = this.#senders.get(key);
     if (sender === undefined) {
       sender = new CollectorSender(topic, node, { ...this.#options, onFailure }, this.#scratch);
@@ -98,6 +102,10 @@ export class TaskRecordCollector implements RecordCollector {
     }
     return prepared;
   }
+}
+
+function senderKey(topic: string, node: string): string {
+  return `${topic}\n${node}`;
 }
 
 /** Who sends dead letters; no node has this name. */

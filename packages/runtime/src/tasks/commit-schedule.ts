@@ -17,7 +17,8 @@ export interface CommitScheduleOptions {
 
 /** What is left for the thread to do after a commit was tried. */
 export type CommitOutcome =
-  { readonly kind: 'done' | 'later' } | { readonly kind: 'rejoin' | 'fail'; readonly error: Error };
+  | { readonly kind: 'done' | 'later' }
+  | { readonly kind: 'rejoin' | 'revive' | 'fail'; readonly error: Error };
 
 /** When a stream thread commits, and what a commit that fails means. Times are monotonic. */
 export class CommitSchedule {
@@ -72,7 +73,7 @@ export class CommitSchedule {
     const { clock, logger, taskTimeoutMs } = this.#options;
     const now = clock.monotonicMs();
     const action = actionFor(error);
-    if (action === 'rejoin') return { kind: 'rejoin', error };
+    if (action === 'rejoin' || action === 'revive') return { kind: action, error };
     if (action !== 'wait' && action !== 'retry') return { kind: 'fail', error };
     this.#retryAtMs = now + RETRY_BACKOFF_MS;
     if (action === 'wait') {

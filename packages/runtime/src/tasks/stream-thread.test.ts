@@ -3,6 +3,7 @@ import type { RecordHeaders } from '@millrace/protocol';
 import { StreamsBuilder } from '../dsl/streams-builder.ts';
 import {
   NoOffsetError,
+  ProductionError,
   RebalanceInProgressError,
   TaskCorruptedError,
   TaskMigratedError,
@@ -132,6 +133,50 @@ describe('commits of a stream thread', () => {
     await harness.clock.advance(5_000);
     expect(harness.streams.state).toBe('ERROR');
     expect(harness.streams.failure?.message).toBe('for ever');
+  });
+
+  it('process again what was not delivered in time, and commit nothing of it before', async () => {
+    const harness = await start({ topology: rekeyed(), config: { 'commit.interval.ms': 100 } });
+    const group = harness.cluster.group('app');
+    write(harness.cluster, 1);
+    await harness.clock.advance(300);
+    expect(group.offsets.get('in-0')?.offset).toBe(1n);
+    const [producer] = harness.client.producers as [FakeProducer];
+    producer.losses.set('out', new TimeoutError('late'));
+    write(harness.cluster, 1);
+    await harness.clock.advance(5_000);
+    expect(harness.streams.state).toBe('RUNNING');
+    expect(group.offsets.get('in-0')?.offset).toBe(2n);
+    const values = harness.cluster.log('out').records();
+    expect(values.at(-1)?.value?.readBigInt64BE()).toBeGreaterThanOrEqual(2n);
+    await harness.streams.close();
+  });
+
+  it('write dead letters of what brokers refuse in the same commit', async () => {
+    const made = cluster();
+    made.createTopic('dlq');
+    const harness = await start({
+      topology: copy(),
+      cluster: made,
+      config: {
+        'commit.interval.ms': 100,
+        'production.exception.handler': 'continue',
+        'errors.dead.letter.queue.topic.name': 'dlq',
+      },
+    });
+    const [producer] = harness.client.producers as [FakeProducer];
+    producer.losses.set('out', new ProductionError('refused'));
+    write(harness.cluster, 2);
+    await harness.clock.advance(300);
+    expect(harness.cluster.group('app').offsets.get('in-0')?.offset).toBe(2n);
+    expect(made.log('out').records()).toEqual([]);
+    expect(
+      made
+        .log('dlq')
+        .records()
+        .map(({ value }) => String(value)),
+    ).toEqual(['v0', 'v1']);
+    await harness.streams.close();
   });
 
   it('of a fenced member drop its tasks, which are begun anew from what is committed', async () => {

@@ -25,7 +25,6 @@ import { Mutex } from '../platform/mutex.ts';
 import { Restorer } from '../restore/restorer.ts';
 import { StateMachine } from '../state-machine.ts';
 import { CommitSchedule } from './commit-schedule.ts';
-import { decideOnDelivery } from './delivery-failure.ts';
 import { actionFor } from './failure-actions.ts';
 import { LoopSleeper } from './sleeper.ts';
 import type { StreamTask } from './stream-task.ts';
@@ -33,7 +32,8 @@ import { TaskFailures } from './task-failures.ts';
 import type { TaskName } from './task-id.ts';
 import type { TaskManager } from './task-manager.ts';
 import type { StopReport, StreamThreadOptions } from './thread-options.ts';
-import { openFetcher, openGroup, openProducer, openRestoreFetcher } from './thread-ports.ts';
+import { openOutput } from './thread-output.ts';
+import { openFetcher, openGroup, openRestoreFetcher } from './thread-ports.ts';
 import type { ThreadEvent, ThreadState } from './thread-states.ts';
 import { threadTransitions } from './thread-states.ts';
 import { createTaskManager } from './thread-tasks.ts';
@@ -89,7 +89,8 @@ export class StreamThread {
     this.#group = openGroup(client, config, options.index, ASSIGNMENT_PROTOCOL);
     this.#fetcher = openFetcher(client, config, wake);
     this.#restoreFetcher = openRestoreFetcher(client, config, wake);
-    this.#producer = openProducer(client, config, wake);
+    const { producer, deadLetters } = openOutput(options, this.#logger, wake);
+    this.#producer = producer;
     this.#purger = new Purger({
       admin: options.admin,
       clock,
@@ -104,8 +105,7 @@ export class StreamThread {
       clock,
       logger: this.#logger,
       intervalMs: config.get('commit.interval.ms'),
-      onDeliveryFailure: (error) =>
-        decideOnDelivery(config.get('production.exception.handler'), this.#logger, error),
+      deadLetters,
     });
     const taskTimeoutMs = config.get('task.timeout.ms');
     this.#commits = new CommitSchedule({
@@ -331,6 +331,7 @@ export class StreamThread {
     if (!this.#isGateOpen || this.#isStopping) return;
     const outcome = await this.#commits.commit(this.#tasks.running);
     if (outcome.kind === 'rejoin') this.#giveUpTasks(outcome.error);
+    else if (outcome.kind === 'revive') this.#reviveAll(outcome.error);
     else if (outcome.kind === 'fail') this.#fail(outcome.error);
   }
 
@@ -356,8 +357,9 @@ export class StreamThread {
       try {
         await this.#commits.finishAndCommit(this.#tasks.running);
       } catch (error) {
-        if (actionFor(error) === 'fail') this.#fail(error as Error);
-        else if (actionFor(error) === 'rejoin') this.#tasks.closeAll();
+        const action = actionFor(error);
+        if (action === 'fail') this.#fail(error as Error);
+        else if (action === 'rejoin' || action === 'revive') this.#tasks.closeAll();
         else this.#logger.debug({ err: error }, 'no commit before the rebalance');
       }
     });
@@ -433,6 +435,11 @@ export class StreamThread {
           });
       });
     }
+  }
+
+  /** Something of what the tasks put out is lost: all go back to where the last commit was. */
+  #reviveAll(error: Error): void {
+    for (const task of [...this.#tasks.running]) this.#onTaskFailure(error, task.name);
   }
 
   /** After a rebalance in between, the assignment has done it. */

@@ -1,4 +1,10 @@
-import type { FetchPort, GroupPort, ProducerPort, StreamsClient } from '../client/ports.ts';
+import type {
+  FetchPort,
+  GroupPort,
+  ProducerPort,
+  StreamsClient,
+  UndeliveredBatch,
+} from '../client/ports.ts';
 import type { StreamsConfig } from '../config/streams-config.ts';
 import { RESTORE_FETCH_PARTITION_BYTES } from '../limits.ts';
 
@@ -62,6 +68,7 @@ export function openProducer(
   client: StreamsClient,
   config: StreamsConfig,
   onDrained: () => void,
+  onUndelivered: (batch: UndeliveredBatch) => Error | null,
 ): ProducerPort {
   const { producer } = config;
   return client.producer({
@@ -73,5 +80,6 @@ export function openProducer(
     compression: producer['compression.type'] as 'none',
     maxRequestBytes: producer['max.request.size'],
     onDrained,
+    onUndelivered,
   });
 }

@@ -6,10 +6,12 @@ import type {
   ProducerOptions,
   ProducerPort,
   TopicPartitionKey,
+  UndeliveredBatch,
 } from '../client/ports.ts';
 import { topicPartitionKey } from '../client/ports.ts';
 import type { RecordSerde } from '../serdes/serde.ts';
 import type { FakeCluster } from './fake-cluster.ts';
+import { FakeLog } from './fake-log.ts';
 
 /** Encodes into real batches and appends them to the fake cluster when they are full or flushed. */
 export class FakeProducer implements ProducerPort {
@@ -19,8 +21,8 @@ export class FakeProducer implements ProducerPort {
   /** Set by tests: nothing more should be processed until it is cleared. */
   isFull = false;
   failure: Error | null = null;
-  /** Makes the next flushes fail, in order. */
-  readonly flushFailures: Error[] = [];
+  /** The next flush gives up what is buffered for these topics. */
+  readonly losses = new Map<string, Error>();
   /** Awaited by each flush. */
   onFlush: (() => Promise<void>) | null = null;
   flushCount = 0;
@@ -58,9 +60,19 @@ export class FakeProducer implements ProducerPort {
   async flush(): Promise<void> {
     this.flushCount++;
     await this.onFlush?.();
-    const failure = this.flushFailures.shift();
-    if (failure !== undefined) throw failure;
-    for (const buffer of this.#buffers.values()) buffer.send();
+    let failure: Error | null = null;
+    for (const buffer of this.#buffers.values()) {
+      const error = this.losses.get(buffer.topic);
+      if (error === undefined || buffer.isEmpty) {
+        buffer.send();
+        continue;
+      }
+      this.losses.delete(buffer.topic);
+      const batch = buffer.giveUp(error);
+      failure ??=
+        this.#options.onUndelivered === undefined ? error : this.#options.onUndelivered(batch);
+    }
+    if (failure !== null) throw failure;
   }
 
   close(): Promise<void> {
@@ -71,14 +83,14 @@ export class FakeProducer implements ProducerPort {
 
 class FakePartitionBuffer implements PartitionBuffer {
   readonly #cluster: FakeCluster;
-  readonly #topic: string;
+  readonly topic: string;
   readonly #partition: number;
   readonly #builder: BatchBuilder;
   ackedEndOffset: bigint | null = null;
 
   constructor(cluster: FakeCluster, topic: string, partition: number, batchBytes: number) {
     this.#cluster = cluster;
-    this.#topic = topic;
+    this.topic = topic;
     this.#partition = partition;
     this.#builder = new BatchBuilder({ codec: 'none', maxBytes: batchBytes });
   }
@@ -99,12 +111,27 @@ class FakePartitionBuffer implements PartitionBuffer {
     }
   }
 
+  get isEmpty(): boolean {
+    return this.#builder.isEmpty;
+  }
+
+  giveUp(error: Error): UndeliveredBatch {
+    const bytes = Buffer.from(this.#builder.build());
+    const recordCount = this.#builder.recordCount;
+    this.#builder.reset();
+    const log = new FakeLog();
+    log.append(bytes);
+    const { topic } = this;
+    const partition = this.#partition;
+    return { topic, partition, error, recordCount, records: () => log.records() };
+  }
+
   send(): void {
     if (this.#builder.isEmpty) return;
-    const log = this.#cluster.log(this.#topic, this.#partition);
+    const log = this.#cluster.log(this.topic, this.#partition);
     log.append(this.#builder.build());
     this.#builder.reset();
     this.ackedEndOffset = log.endOffset;
-    this.#cluster.changed(this.#topic, this.#partition);
+    this.#cluster.changed(this.topic, this.#partition);
   }
 }
