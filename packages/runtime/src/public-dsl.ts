@@ -1,10 +1,6 @@
 // The parts of the public API that describe a topology; `index.ts` exports them with the rest.
 export type { Duration } from './dsl/duration.ts';
-export type {
-  GlobalKTable,
-  GlobalStoreOptions,
-  GlobalTableOptions,
-} from './dsl/global-ktable.ts';
+export type { GlobalKTable, GlobalStoreOptions, GlobalTableOptions } from './dsl/global-ktable.ts';
 export { byDuration } from './dsl/offset-reset.ts';
 export type {
   ConsumedOptions,
@@ -13,7 +9,10 @@ export type {
   JoinedOptions,
   MaterializedOptions,
   NamedOptions,
+  ProcessOptions,
+  ProcessValuesOptions,
   ProducedOptions,
+  RepartitionedOptions,
   ResultKeyOptions,
   ResultValueOptions,
   SerdeOptions,
@@ -28,10 +27,14 @@ export {
   type TableOptions,
 } from './dsl/streams-builder.ts';
 export type {
+  Branch,
+  BranchedKStream,
+  BranchOptions,
   KGroupedStream,
   KGroupedTable,
   KStream,
   KTable,
+  SplitOptions,
   TimeWindowedKStream,
 } from './dsl/streams.ts';
 export {
@@ -50,6 +53,26 @@ export type { KeyValue, KeyValueMapper } from './operators/map.ts';
 export type { ValueMapper } from './operators/map-values.ts';
 export type { Awaitable } from './operators/outcome.ts';
 export type { ForeachAction } from './operators/peek.ts';
+export type {
+  FixedKeyProcessor,
+  FixedKeyProcessorContext,
+  FixedKeyProcessorSupplier,
+  ProcessingContext,
+  Processor,
+  ProcessorContext,
+  ProcessorSupplier,
+  RecordMetadata,
+  Supplier,
+} from './operators/processor-api.ts';
+export { ProcessorUsageError } from './operators/processor-usage-error.ts';
+export type {
+  Cancellable,
+  PunctuationType,
+  Punctuator,
+  ScheduleOptions,
+} from './operators/punctuation.ts';
+export { StreamRecord, type FixedKeyRecord, type RecordParts } from './operators/stream-record.ts';
+export type { RecordContext, TopicNameExtractor } from './operators/topic-name-extractor.ts';
 export { ProcessorNode, type Outcome } from './operators/processor-node.ts';
 export type { GlobalValueJoiner } from './operators/stream-global-table-join.ts';
 export type { ValueJoiner } from './operators/stream-table-join.ts';
@@ -72,13 +95,31 @@ export type {
   ReadOnlyKeyValueStore,
 } from './state/key-value-store.ts';
 export {
-  keyValueStore,
-  windowStore,
+  stores,
   type KeyValueStoreOptions,
-  type Logging,
+  type LruStoreOptions,
+  type VersionedStoreOptions,
   type WindowStoreOptions,
-} from './state/store-builders.ts';
-export type { StateStore, StoreBuilder, StoreSettings } from './state/store.ts';
+} from './state/stores.ts';
+export type { CachedStoreOptions, Logging, StoreOptions } from './state/store-options.ts';
+export {
+  storeSuppliers,
+  type KeyValueStoreSupplier,
+  type KeyValueSupplierOptions,
+  type LruSupplierOptions,
+  type VersionedStoreSupplier,
+  type VersionedSupplierOptions,
+  type WindowStoreSupplier,
+  type WindowSupplierOptions,
+} from './state/store-suppliers.ts';
+export {
+  PUT_LATEST,
+  PUT_NOT_PUT,
+  type ReadOnlyVersionedStore,
+  type VersionedKeyValueStore,
+  type VersionedRecord,
+} from './state/versioned-store.ts';
+export type { StateStore, StoreBuilder, StoreSettings, StoreType } from './state/store.ts';
 export type { ReadOnlyWindowStore, WindowEntry, WindowStore } from './state/window-store.ts';
 
 export type { BindOptions } from './topology/bind.ts';

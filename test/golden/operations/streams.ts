@@ -153,13 +153,12 @@ function taking(on: Interpretation, branch: JsonObject, id: string, from: Result
   };
   return options({
     name: branch['as'],
-    ...(branch['consumer'] === true
-      ? {
-          consumer: (ref: unknown): void => {
+    use:
+      branch['consumer'] === true
+        ? (ref: unknown): void => {
             take(ref);
-          },
-        }
-      : { chain: take }),
+          }
+        : take,
   });
 }
 

@@ -50,7 +50,9 @@ export class GlobalKTableImpl<K, V> implements GlobalKTable<K, V> {
 export function viewOfGlobalTable<K, V>(table: GlobalKTable<K, V>): TableView<K, V> {
   const view = views.get(table);
   if (view !== undefined) return view as TableView<K, V>;
-  throw new TopologyError('A join was given something that is no global table of a StreamsBuilder.');
+  throw new TopologyError(
+    'A join was given something that is no global table of a StreamsBuilder.',
+  );
 }
 
 export function isGlobalTable(table: object): table is GlobalKTable<unknown, unknown> {

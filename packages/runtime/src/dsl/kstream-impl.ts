@@ -10,10 +10,12 @@ import { MapOperator, type KeyValue, type KeyValueMapper } from '../operators/ma
 import { MapValuesOperator, type ValueMapper } from '../operators/map-values.ts';
 import { MergeOperator } from '../operators/merge.ts';
 import { PeekOperator, type ForeachAction } from '../operators/peek.ts';
+import type { FixedKeyProcessorSupplier, ProcessorSupplier } from '../operators/processor-api.ts';
 import type { ProcessorNode } from '../operators/processor-node.ts';
 import { SelectKeyOperator } from '../operators/select-key.ts';
 import type { GlobalValueJoiner } from '../operators/stream-global-table-join.ts';
 import type { ValueJoiner } from '../operators/stream-table-join.ts';
+import type { TopicNameExtractor } from '../operators/topic-name-extractor.ts';
 import type { Serde } from '../serdes/serde.ts';
 import {
   OperatorNode,
@@ -28,11 +30,15 @@ import type {
   JoinedOptions,
   MaterializedOptions,
   NamedOptions,
+  ProcessOptions,
+  ProcessValuesOptions,
   ProducedOptions,
+  RepartitionedOptions,
   ResultKeyOptions,
   ResultValueOptions,
   SerdeOptions,
 } from './options.ts';
+import { BranchedKStreamImpl } from './branched-kstream.ts';
 import { isGlobalTable, type GlobalKTable } from './global-ktable.ts';
 import {
   joinGlobalTable,
@@ -48,8 +54,10 @@ import {
   stateOfTable,
   type StreamState,
 } from './stream-context.ts';
+import { processed, processedValues } from './processed.ts';
+import { repartitioned } from './repartitioned.ts';
 import { streamTableJoinNode } from './stream-table-join-node.ts';
-import type { KGroupedStream, KStream, KTable } from './streams.ts';
+import type { BranchedKStream, KGroupedStream, KStream, KTable, SplitOptions } from './streams.ts';
 import { toTable } from './to-table.ts';
 
 /** See `KStream`. Every method adds a node to the graph and says what comes out of it. */
@@ -223,7 +231,31 @@ export class KStreamImpl<K, V> implements KStream<K, V> {
     return toTable(this.#state, options);
   }
 
-  to(topic: string, options: ProducedOptions<K, V> = {}): void {
+  split<const P extends string = string>(
+    options: SplitOptions<P> = {},
+  ): BranchedKStream<K, V, P, object> {
+    return new BranchedKStreamImpl(this.#state, options);
+  }
+
+  repartition(options: RepartitionedOptions<K, V> = {}): KStream<K, V> {
+    return repartitioned(this.#state, options);
+  }
+
+  process<KR = K, VR = V>(
+    supplier: ProcessorSupplier<K, V, KR, VR>,
+    options: ProcessOptions<KR, VR> = {},
+  ): KStream<KR, VR> {
+    return processed(this.#state, supplier, options);
+  }
+
+  processValues<VR = V>(
+    supplier: FixedKeyProcessorSupplier<K, V, VR>,
+    options: ProcessValuesOptions<VR> = {},
+  ): KStream<K, VR> {
+    return processedValues(this.#state, supplier, options);
+  }
+
+  to(topic: string | TopicNameExtractor<K, V>, options: ProducedOptions<K, V> = {}): void {
     const { builder, graphNode, keySerde, valueSerde } = this.#state;
     const name = builder.naming.nodeName(options.name, prefixes.sink);
     const key = options.key ?? keySerde;

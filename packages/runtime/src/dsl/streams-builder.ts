@@ -5,7 +5,7 @@ import type { Serde } from '../serdes/serde.ts';
 import type { StoreBuilder } from '../state/store.ts';
 import { buildTopology } from '../topology/build.ts';
 import { Graph } from '../topology/graph.ts';
-import { StreamSourceNode, TableSourceNode } from '../topology/graph-nodes.ts';
+import { StateStoreNode, StreamSourceNode, TableSourceNode } from '../topology/graph-nodes.ts';
 import { Naming, prefixes } from '../topology/naming.ts';
 import type { TopologyOptimization } from '../topology/optimize.ts';
 import { Topology, internalTopology } from '../topology/topology.ts';
@@ -42,7 +42,10 @@ export interface BuildConfig {
 
 /** Options of `table()`: how its topic is read, and the store behind it. */
 export type TableOptions<K, V> = ConsumedOptions<K, V> &
-  Pick<MaterializedOptions<K, V>, 'store' | 'logging'>;
+  Pick<
+    MaterializedOptions<K, V>,
+    'store' | 'logging' | 'caching' | 'type' | 'versioned' | 'supplier'
+  >;
 
 const make: DslFactory = {
   stream: (state) => new KStreamImpl(state),
@@ -147,6 +150,16 @@ export class StreamsBuilder {
     supplier: ProcessorSupplier<K, V, never, never>,
   ): this {
     addGlobalStore(this.#context, store, topic, options, supplier);
+    return this;
+  }
+
+  /**
+   * Adds a store for processors that name it in the options of `process` or `processValues`. The same
+   * builder may be added again. A store that nobody names is never opened.
+   */
+  addStateStore(store: StoreBuilder): this {
+    const { graph } = this.#context;
+    graph.add(new StateStoreNode(store), graph.root);
     return this;
   }
 

@@ -3,8 +3,10 @@ import type { KeyGuard, Predicate, ValueGuard } from '../operators/filter.ts';
 import type { KeyValue, KeyValueMapper } from '../operators/map.ts';
 import type { ValueMapper } from '../operators/map-values.ts';
 import type { ForeachAction } from '../operators/peek.ts';
+import type { FixedKeyProcessorSupplier, ProcessorSupplier } from '../operators/processor-api.ts';
 import type { GlobalValueJoiner } from '../operators/stream-global-table-join.ts';
 import type { ValueJoiner } from '../operators/stream-table-join.ts';
+import type { TopicNameExtractor } from '../operators/topic-name-extractor.ts';
 import type { ValueTransformerSupplier } from '../operators/table-transform-values.ts';
 import type { Windowed } from '../serdes/windowed-key.ts';
 import type { GlobalKTable } from './global-ktable.ts';
@@ -14,7 +16,10 @@ import type {
   JoinedOptions,
   MaterializedOptions,
   NamedOptions,
+  ProcessOptions,
+  ProcessValuesOptions,
   ProducedOptions,
+  RepartitionedOptions,
   ResultKeyOptions,
   ResultValueOptions,
   SerdeOptions,
@@ -131,8 +136,75 @@ export interface KStream<K, V> {
    */
   toTable(options?: MaterializedOptions<K, V>): KTable<K, V>;
 
-  /** Writes the records to a topic, which must exist. */
-  to(topic: string, options?: ProducedOptions<K, V>): void;
+  /**
+   * Sends each record to the first branch whose predicate says true. The branches' names begin with
+   * this one, or a generated one.
+   */
+  split<const P extends string = string>(
+    options?: SplitOptions<P>,
+  ): BranchedKStream<K, V, P, object>;
+
+  /** Writes the records to an internal topic and reads them from there, spread by their keys again. */
+  repartition(options?: RepartitionedOptions<K, V>): KStream<K, V>;
+
+  /**
+   * Puts each record to a processor, and goes on with what it forwards. What groups or joins by key is
+   * repartitioned first.
+   */
+  process<KR = K, VR = V>(
+    supplier: ProcessorSupplier<K, V, KR, VR>,
+    options?: ProcessOptions<KR, VR>,
+  ): KStream<KR, VR>;
+
+  /** The same for a processor that keeps the keys: nothing is repartitioned for it. */
+  processValues<VR = V>(
+    supplier: FixedKeyProcessorSupplier<K, V, VR>,
+    options?: ProcessValuesOptions<VR>,
+  ): KStream<K, VR>;
+
+  /** Writes the records to a topic, or to the one that the function names for each. They must exist. */
+  to(topic: string | TopicNameExtractor<K, V>, options?: ProducedOptions<K, V>): void;
+}
+
+export interface SplitOptions<P extends string> {
+  /** The node's name, with which the branches' names begin. */
+  readonly name?: P | undefined;
+}
+
+export interface BranchOptions<K, V, N extends string, R> {
+  /** Follows the name of `split()`; default is the branch's number from 1, and 0 for the default branch. */
+  readonly name?: N | undefined;
+  /**
+   * Called with the branch. The stream that it returns stands for the branch in the result; a branch
+   * for which it returns nothing is left out of the result.
+   */
+  readonly use?: ((branch: KStream<K, V>) => R) | undefined;
+}
+
+/** What one branch adds to the result of a split. */
+export type Branch<P extends string, N extends string, R> = R extends object
+  ? { readonly [Name in `${P}${N}`]: R }
+  : object;
+
+/** A stream being split: branches, then `defaultBranch` or `noDefaultBranch` for the result. */
+export interface BranchedKStream<K, V, P extends string, B> {
+  /** Takes the records for which the predicate says true, and no branch before did. */
+  branch<VR extends V, const N extends string = string, R = KStream<K, VR>>(
+    predicate: ValueGuard<K, V, VR>,
+    options?: BranchOptions<K, VR, N, R>,
+  ): BranchedKStream<K, V, P, B & Branch<P, N, R>>;
+  branch<const N extends string = string, R = KStream<K, V>>(
+    predicate: Predicate<K, V>,
+    options?: BranchOptions<K, V, N, R>,
+  ): BranchedKStream<K, V, P, B & Branch<P, N, R>>;
+
+  /** Takes what no branch took. Returns the branches by name. */
+  defaultBranch<const N extends string = '0', R = KStream<K, V>>(
+    options?: BranchOptions<K, V, N, R>,
+  ): B & Branch<P, N, R>;
+
+  /** What no branch took is left out. Returns the branches by name. */
+  noDefaultBranch(): B;
 }
 
 /** A stream grouped by key, about to be aggregated. */

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { RecordHeaders } from '@millrace/protocol';
 import { parseDurationMs, type Duration } from '../duration.ts';
-import { ProcessingError, TopologyError } from '../errors.ts';
+import { TopologyError } from '../errors.ts';
 import type { StateStore, StoreBuilder } from '../state/store.ts';
 import { isPromise } from './outcome.ts';
 import type {
@@ -12,6 +12,7 @@ import type {
   RecordMetadata,
 } from './processor-api.ts';
 import { ProcessorNode, type Outcome } from './processor-node.ts';
+import { ProcessorUsageError } from './processor-usage-error.ts';
 import type { Cancellable, PunctuationType, Punctuator, ScheduleOptions } from './punctuation.ts';
 import {
   FixedKeyRecord,
@@ -194,14 +195,14 @@ export class ProcessOperator extends ProcessorNode {
     const child = this.children.find((candidate) => candidate.name === name);
     if (child !== undefined) return child;
     const known = this.children.map((candidate) => candidate.name).join(', ') || 'none';
-    throw new ProcessingError(
+    throw new ProcessorUsageError(
       `The processor ${this.name} forwards to ${name}, which is no node below it. Below it are: ${known}.`,
       { context: { node: this.name, child: name } },
     );
   }
 
-  #notActive(): ProcessingError {
-    return new ProcessingError(
+  #notActive(): ProcessorUsageError {
+    return new ProcessorUsageError(
       `The processor ${this.name} forwards while it has neither a record nor a punctuation in hand. Call forward() ` +
         'from process() or a punctuator, before the promise that it returns resolves; from anywhere else there is ' +
         'no record that the call belongs to. Does the supplier return a new processor at each call?',
@@ -209,8 +210,8 @@ export class ProcessOperator extends ProcessorNode {
     );
   }
 
-  #otherKey(): ProcessingError {
-    return new ProcessingError(
+  #otherKey(): ProcessorUsageError {
+    return new ProcessorUsageError(
       `The processor ${this.name} of processValues() forwards a record of its own making: forward the record that ` +
         'it was given, or what its withValue(), withTimestamp() and withHeaders() return, or use process().',
       { context: { node: this.name } },
@@ -310,8 +311,8 @@ class UserContext
     return this.#forward(record, childName);
   }
 
-  #invalid(what: string, rule: string): ProcessingError {
-    return new ProcessingError(
+  #invalid(what: string, rule: string): ProcessorUsageError {
+    return new ProcessorUsageError(
       `The processor ${this.#node.name} cannot schedule a punctuation ${what}: ${rule}.`,
       { context: { node: this.#node.name } },
     );

@@ -76,7 +76,7 @@ export interface FixedKeyProcessor<K, V, VR = V> {
 }
 
 /** Makes one task's processor; must make a new one at every call. */
-interface Supplier<P> {
+export interface Supplier<P> {
   get(): P;
   /** Stores that come with the processor, and are connected to it. */
   stores?(): readonly StoreBuilder[];

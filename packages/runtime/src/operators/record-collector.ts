@@ -16,6 +16,11 @@ export type StreamPartitioner<K, V> = (
 
 /** Sends to one topic; opened once per sink, so that nothing is looked up per record. */
 export interface TopicSender {
+  /**
+   * Learns the topic's partition count, which must be done before the first record; undefined if it is
+   * known. For sinks the task does it when it starts.
+   */
+  prepare(): Promise<void> | undefined;
   send<K, V>(
     key: K | null,
     keySerde: RecordSerde<K>,

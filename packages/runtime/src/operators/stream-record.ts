@@ -1,5 +1,5 @@
 import { RecordHeaders } from '@millrace/protocol';
-import { ProcessingError } from '../errors.ts';
+import { ProcessorUsageError } from './processor-usage-error.ts';
 
 /** A record as it can be forwarded: a `StreamRecord`, or any object like it. */
 export interface RecordParts<K, V> {
@@ -43,7 +43,7 @@ export class StreamRecord<K, V> extends HeadersHolder implements RecordParts<K, 
   readonly key: K;
   readonly value: V;
 
-  /** @param timestamp epoch ms; a negative one is a ProcessingError */
+  /** @param timestamp epoch ms; a negative one is a ProcessorUsageError */
   constructor(key: K, value: V, timestamp: number, headers: RecordHeaders | null = null) {
     super(timestamp, headers);
     this.key = key;
@@ -121,7 +121,7 @@ export function headersOf(record: RecordParts<unknown, unknown>): RecordHeaders 
 
 export function validTimestamp(timestamp: number): number {
   if (Number.isSafeInteger(timestamp) && timestamp >= 0) return timestamp;
-  throw new ProcessingError(
+  throw new ProcessorUsageError(
     `A record's timestamp is ${String(timestamp)}, but must be a whole number of milliseconds, 0 or more. ` +
       'Check what the processor computes it from.',
   );

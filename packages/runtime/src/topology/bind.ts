@@ -1,13 +1,16 @@
 import type { StreamPartitioner } from '../operators/record-collector.ts';
 import { InvariantError } from '../errors.ts';
 import type { ProcessorNode } from '../operators/processor-node.ts';
+import { DynamicSinkOperator } from '../operators/dynamic-sink.ts';
+import { ProcessOperator } from '../operators/process.ts';
 import { SinkOperator } from '../operators/sink.ts';
 import { SourceOperator } from '../operators/source.ts';
+import type { TopicNameExtractor } from '../operators/topic-name-extractor.ts';
 import { changeSerde } from '../serdes/change.ts';
 import { SerdeResolver } from '../serdes/serde-resolver.ts';
 import type { RecordSerde } from '../serdes/serde.ts';
 import { changelogTopic } from '../state/store-builders.ts';
-import type { StateStore, StoreSettings } from '../state/store.ts';
+import type { StateStore, StoreSettings, StoreType } from '../state/store.ts';
 import type {
   BuiltTopology,
   Changelog,
@@ -32,6 +35,9 @@ import { TopicNames } from './topic-names.ts';
 /** Kafka Streams' default of `windowstore.changelog.additional.retention.ms`: one day. */
 const ADDITIONAL_RETENTION_DEFAULT_MS = 86_400_000;
 
+/** Stands for the topic of a serde whose sink has any. */
+const DYNAMIC_TOPIC = '(any)';
+
 /** Configs of every repartition topic; records are kept until they are purged. */
 const REPARTITION_CONFIG: ReadonlyMap<string, string> = new Map([
   ['message.timestamp.type', 'CreateTime'],
@@ -48,6 +54,12 @@ export interface BindOptions {
   readonly defaultTimestampExtractor?: TimestampExtractor | null;
   /** `windowstore.changelog.additional.retention.ms`, default one day. */
   readonly changelogAdditionalRetentionMs?: number;
+  /** `dsl.store.suppliers.class`, default persistent. */
+  readonly storeType?: StoreType;
+  /** `dsl.store.format`. */
+  readonly storeFormat?: 'DEFAULT' | 'HEADERS';
+  /** `statestore.cache.max.bytes`; if it is 0, the default here, no store has a record cache. */
+  readonly cacheMaxBytes?: number;
 }
 
 /** Sources by pattern read other topics when others have matched. */
@@ -67,6 +79,9 @@ export function bindInternalTopology(
     serdes,
     changelogAdditionalRetentionMs:
       options.changelogAdditionalRetentionMs ?? ADDITIONAL_RETENTION_DEFAULT_MS,
+    defaultStoreType: options.storeType ?? 'persistent',
+    dslKeepsHeaders: options.storeFormat === 'HEADERS',
+    isCachingEnabled: (options.cacheMaxBytes ?? 0) > 0,
   };
   const topics = new TopicNames(topology, options.applicationId);
   const makers = new Map<string, MakeNode>();
@@ -145,10 +160,16 @@ function nodeMaker(
   if (spec.kind === 'processor') return () => spec.create(name);
   const owner = `The ${spec.kind} ${name}`;
   if (spec.kind === 'sink') {
+    const partitioner = spec.partitioner as StreamPartitioner<unknown, unknown> | null;
+    if (typeof spec.topic !== 'string') {
+      const extractor = spec.topic as TopicNameExtractor<unknown, unknown>;
+      const key = serdes.key(spec.keySerde, owner, DYNAMIC_TOPIC);
+      const value = valueSerde(spec, serdes, owner, DYNAMIC_TOPIC);
+      return () => new DynamicSinkOperator(name, extractor, key, value, partitioner);
+    }
     const topic = names.full(spec.topic);
     const key = serdes.key(spec.keySerde, owner, topic);
     const value = valueSerde(spec, serdes, owner, topic);
-    const partitioner = spec.partitioner as StreamPartitioner<unknown, unknown> | null;
     return () => new SinkOperator(name, topic, key, value, partitioner);
   }
   const topic = spec.pattern?.source ?? names.full(spec.topics[0] as string);
@@ -194,7 +215,10 @@ function subtopology(
         });
       }
     } else if (spec.kind === 'sink') {
-      if (topology.internalTopics.has(spec.topic)) repartitionSinks.add(topics.full(spec.topic));
+      const { topic } = spec;
+      if (typeof topic === 'string' && topology.internalTopics.has(topic)) {
+        repartitionSinks.add(topics.full(topic));
+      }
     } else {
       for (const store of spec.stores) {
         const changelog = changelogOf(store, topology, settings);
@@ -271,6 +295,9 @@ function instantiate(
     for (const parent of spec.predecessors)
       (nodes.get(parent) as ProcessorNode).children.push(node);
     if (spec.kind === 'sink') continue;
+    if (node instanceof ProcessOperator) {
+      node.connect(new Set([...spec.stores, ...topology.globalStores]));
+    }
     for (const store of spec.stores) {
       if (!stores.has(store)) stores.set(store, (storeMakers.get(store) as () => StateStore)());
     }

@@ -2,6 +2,7 @@ import type { StreamPartitioner } from '../operators/record-collector.ts';
 import { TopologyError } from '../errors.ts';
 import type { ProcessorNode } from '../operators/processor-node.ts';
 import type { Serde } from '../serdes/serde.ts';
+import type { TopicNameExtractor } from '../operators/topic-name-extractor.ts';
 import type { StoreBuilder } from '../state/store.ts';
 import type { OffsetReset, TimestampExtractor } from './built-topology.ts';
 import { matchesTopic } from './topic-pattern.ts';
@@ -42,7 +43,8 @@ export interface SinkSpec {
   readonly kind: 'sink';
   readonly name: string;
   readonly predecessors: readonly string[];
-  readonly topic: string;
+  /** A function names the topic of each record. */
+  readonly topic: string | TopicNameExtractor<never, never>;
   readonly keySerde: OptionalSerde;
   readonly valueSerde: OptionalSerde;
   readonly partitioner: StreamPartitioner<never, never> | null;

@@ -58,16 +58,16 @@ export class Topology {
     return this;
   }
 
+  /** `create` makes one task's node. */
+  addProcessor(
+    name: string,
+    create: (name: string) => ProcessorNode,
+    ...parents: readonly string[]
+  ): this;
   /** The supplier makes one task's processor; the stores that it brings are added and connected. */
   addProcessor<K, V, KR = K, VR = V>(
     name: string,
     supplier: ProcessorSupplier<K, V, KR, VR>,
-    ...parents: readonly string[]
-  ): this;
-  /** `create` makes one task's node; it is called once per task. */
-  addProcessor(
-    name: string,
-    create: (name: string) => ProcessorNode,
     ...parents: readonly string[]
   ): this;
   addProcessor(

@@ -67,12 +67,15 @@ export class TaskDouble {
   readonly sent: Sent[] = [];
   readonly dropped: string[] = [];
   commitRequests = 0;
+  /** Replaced by tests: a topic whose partition count is not known yet. */
+  prepareTopic: (topic: string) => Promise<void> | undefined = () => undefined;
   readonly punctuations = new Punctuations((_node, error) => {
     throw error;
   });
   readonly stores = new Map<string, StateStore>();
   readonly collector: RecordCollector = {
     topic: (topic) => ({
+      prepare: () => this.prepareTopic(topic),
       send: (key, keySerde, value, valueSerde, timestamp, headers) => {
         const sent = { topic, key: bytes(keySerde, key), value: bytes(valueSerde, value) };
         this.sent.push({ ...sent, timestamp, headers });
