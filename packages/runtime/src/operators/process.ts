@@ -273,7 +273,9 @@ class UserContext
 
   getStateStore<S extends StateStore>(store: string | StoreBuilder<S>): S {
     const name = typeof store === 'string' ? store : store.name;
-    if (this.#stores.has(name)) return this.#task.store(name) as S;
+    if (this.#stores.has(name) || this.#task.hasGlobalStore?.(name) === true) {
+      return this.#task.store(name) as S;
+    }
     const known = [...this.#stores].join(', ') || 'none';
     throw new TopologyError(
       `The processor ${this.#node.name} has no access to the store ${name}, because it is not connected to it. ` +

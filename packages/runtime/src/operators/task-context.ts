@@ -44,7 +44,10 @@ export interface TaskContext {
   currentStreamTimeMs(): number;
   /** Cached once per pass of the thread's loop. */
   currentSystemTimeMs(): number;
+  /** A store of the task, or a global one, which can only be read. */
   store(name: string): StateStore;
+  /** Whether the name is that of a global store: every node may use it without being connected. */
+  hasGlobalStore?(name: string): boolean;
   requestCommit(): void;
   /** The application's configuration, by Kafka's names. */
   readonly appConfigs: Readonly<Record<string, unknown>>;

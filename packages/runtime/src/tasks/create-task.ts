@@ -6,19 +6,35 @@ import type { TaskId } from '../operators/task-context.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Random } from '../platform/random.ts';
 import type { BuiltTopology, Subtopology } from '../topology/built-topology.ts';
+import type { StateStore } from '../state/store.ts';
+import { RecordCache } from '../state/cache/record-cache.ts';
 import { StreamTask } from './stream-task.ts';
 import { taskName } from './task-id.ts';
 
 /** What the tasks of a stream thread, or of a test driver, have in common. */
 export interface TaskEnvironment {
   readonly topology: BuiltTopology;
+  readonly globalStores?: ReadonlyMap<string, StateStore> | undefined;
   readonly config: StreamsConfig;
   readonly producer: ProducerPort;
   readonly clock: Clock;
   readonly random: Random;
+  /** The record cache of the thread; null if no store is cached. */
+  readonly cache: RecordCache | null;
   readonly logger: Logger;
   /** Called when the record in hand is done, so that a sleeping loop goes on. */
   readonly onResumable: () => void;
+}
+
+/** A thread's part of the bytes for record caches; a global thread, where there is one, has one, too. */
+export function recordCacheFor(
+  config: StreamsConfig,
+  topology: BuiltTopology,
+  threadCount: number,
+): RecordCache | null {
+  const maxBytes = config.get('statestore.cache.max.bytes');
+  const shares = threadCount + (topology.global === null ? 0 : 1);
+  return maxBytes === 0 ? null : new RecordCache(Math.floor(maxBytes / shares));
 }
 
 /** A task as the configuration wants it. */
@@ -27,12 +43,13 @@ export function createTask(
   id: TaskId,
   inputs: readonly TopicPartition[],
 ): StreamTask {
-  const { topology, config, producer, clock, random, logger, onResumable } = environment;
+  const { topology, config, producer, clock, random, cache, logger, onResumable } = environment;
   return new StreamTask({
     applicationId: config.get('application.id'),
     id,
     subtopology: subtopologyOf(topology, id),
     topology: topology.instantiate(id.subtopology, id.partition),
+    globalStores: environment.globalStores,
     inputs,
     producer,
     handling: {
@@ -45,6 +62,7 @@ export function createTask(
     appConfigs: config.all,
     clock,
     random,
+    cache,
     logger: logger.child({ task: taskName(id) }),
     onResumable,
   });

@@ -3,6 +3,7 @@ import type { RecordHeaders } from '@millrace/protocol';
 import type { RecordCollector } from '../operators/record-collector.ts';
 import { TopologyError } from '../errors.ts';
 import type { Clock } from '../platform/clock.ts';
+import type { RecordCache } from '../state/cache/record-cache.ts';
 import type { StateStore } from '../state/store.ts';
 import { DroppedRecords } from './dropped-records.ts';
 import type { RecordQueue } from './record-queue.ts';
@@ -11,6 +12,9 @@ import type { Outcome } from '../operators/outcome.ts';
 import type { Cancellable, PunctuationType } from '../operators/punctuation.ts';
 import type { RecordOrigin, TaskContext, TaskId } from '../operators/task-context.ts';
 import type { Punctuations } from './punctuations.ts';
+import { TaskCaching } from './task-caching.ts';
+
+const noStores: ReadonlyMap<string, StateStore> = new Map();
 
 /** The context of one task: what is current is read from the queue in hand, nothing is copied per record. */
 export class StreamTaskContext implements TaskContext {
@@ -20,7 +24,9 @@ export class StreamTaskContext implements TaskContext {
   readonly collector: RecordCollector;
   readonly appConfigs: Readonly<Record<string, unknown>>;
   readonly dropped: DroppedRecords;
+  readonly caching: TaskCaching | null;
   readonly #stores: ReadonlyMap<string, StateStore>;
+  readonly #globalStores: ReadonlyMap<string, StateStore>;
   readonly #streamTime: StreamTime;
   readonly #clock: Clock;
   readonly #punctuations: Punctuations;
@@ -37,21 +43,29 @@ export class StreamTaskContext implements TaskContext {
     readonly logger: Logger;
     readonly collector: RecordCollector;
     readonly stores: ReadonlyMap<string, StateStore>;
+    /** As tasks may see them. */
+    readonly globalStores?: ReadonlyMap<string, StateStore>;
     readonly streamTime: StreamTime;
     readonly clock: Clock;
     readonly punctuations: Punctuations;
     readonly appConfigs: Readonly<Record<string, unknown>>;
+    /** null: no store is cached. */
+    readonly cache: RecordCache | null;
+    readonly keepsRawRecords: boolean;
   }) {
     this.applicationId = options.applicationId;
     this.taskId = options.taskId;
     this.logger = options.logger;
     this.collector = options.collector;
     this.#stores = options.stores;
+    this.#globalStores = options.globalStores ?? noStores;
     this.#streamTime = options.streamTime;
     this.#clock = options.clock;
     this.#punctuations = options.punctuations;
     this.appConfigs = options.appConfigs;
     this.dropped = new DroppedRecords(options.logger);
+    const { cache, keepsRawRecords } = options;
+    this.caching = cache === null ? null : new TaskCaching(this, cache, keepsRawRecords);
   }
 
   get topic(): string | null {
@@ -78,7 +92,7 @@ export class StreamTaskContext implements TaskContext {
   }
 
   store(name: string): StateStore {
-    const store = this.#stores.get(name);
+    const store = this.#stores.get(name) ?? this.#globalStores.get(name);
     if (store === undefined) {
       const known = [...this.#stores.keys()].join(', ') || 'none';
       throw new TopologyError(
@@ -88,6 +102,10 @@ export class StreamTaskContext implements TaskContext {
       );
     }
     return store;
+  }
+
+  hasGlobalStore(name: string): boolean {
+    return this.#globalStores.has(name);
   }
 
   requestCommit(): void {

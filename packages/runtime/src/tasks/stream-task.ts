@@ -16,6 +16,7 @@ import { StreamsError } from '../errors.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Random } from '../platform/random.ts';
 import { StateMachine } from '../state-machine.ts';
+import type { StateStore } from '../state/store.ts';
 import type { SourceNode, Subtopology, TaskTopology } from '../topology/built-topology.ts';
 import { DeadLetters } from './dead-letters.ts';
 import type { ErrorHandling } from './error-handling.ts';
@@ -39,6 +40,8 @@ export interface StreamTaskOptions {
   readonly id: TaskId;
   readonly subtopology: Subtopology;
   readonly topology: TaskTopology;
+  /** The application's global stores, as tasks may see them. */
+  readonly globalStores?: ReadonlyMap<string, StateStore> | undefined;
   /** Its partition of each source topic that has one. */
   readonly inputs: readonly TopicPartition[];
   readonly producer: ProducerPort;
@@ -119,6 +122,7 @@ export class StreamTask implements CommittableTask {
       logger: options.logger,
       collector: this.#collector,
       stores: options.topology.stores,
+      ...(options.globalStores === undefined ? {} : { globalStores: options.globalStores }),
       streamTime: this.#streamTime,
       clock: options.clock,
       punctuations: this.#punctuations,

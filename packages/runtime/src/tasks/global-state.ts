@@ -1,0 +1,248 @@
+import type { Logger } from 'pino';
+import type { FetchedPartition, TopicPartition } from '../client/ports.ts';
+import { topicPartitionKey } from '../client/ports.ts';
+import { InvariantError, StreamsError } from '../errors.ts';
+import type { Outcome } from '../operators/outcome.ts';
+import type { RecordCollector } from '../operators/record-collector.ts';
+import type { TaskId } from '../operators/task-context.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { StateStore } from '../state/store.ts';
+import type { GlobalTopology, SourceNode, TaskTopology } from '../topology/built-topology.ts';
+import { DeadLetters } from './dead-letters.ts';
+import type { ErrorHandling } from './error-handling.ts';
+import { processingError, TaskErrors } from './error-handling.ts';
+import { Punctuations } from './punctuations.ts';
+import { RecordQueue } from './record-queue.ts';
+import { StreamTaskContext } from './stream-task-context.ts';
+import { StreamTime } from './stream-time.ts';
+import { taskName } from './task-id.ts';
+
+/** Kafka Streams' id for what no task runs. */
+const GLOBAL_ID: TaskId = { subtopology: -1, partition: -1 };
+export const GLOBAL_TASK_NAME = taskName(GLOBAL_ID);
+
+export interface GlobalStateOptions {
+  readonly applicationId: string;
+  readonly topology: GlobalTopology;
+  readonly handling: ErrorHandling;
+  /** `processing.exception.handler.global.enabled`; without it, what a node throws always ends processing. */
+  readonly asksProcessingHandler: boolean;
+  readonly appConfigs: Readonly<Record<string, unknown>>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/**
+ * The global stores of one instance and the nodes that fill them. Records of the global topics are
+ * read, timed and passed through the nodes here, whether they come from a restoration, from the
+ * cluster afterwards, or from a test driver:
+ *
+ * - A record that cannot be read is one for `deserialization.exception.handler`.
+ * - One whose timestamp extractor returns a negative time is skipped and counted. (Kafka Streams fails
+ *   there, although the extractor asked for it to be skipped.)
+ * - A table drops and counts a record without a key.
+ *
+ * These records move no task's stream time.
+ */
+export class GlobalState {
+  readonly stores: ReadonlyMap<string, StateStore>;
+  readonly #options: GlobalStateOptions;
+  readonly #topology: TaskTopology;
+  readonly #streamTime = new StreamTime();
+  readonly #context: StreamTaskContext;
+  readonly #errors: TaskErrors;
+  readonly #queues = new Map<string, RecordQueue>();
+  #isStarted = false;
+  processedCount = 0;
+
+  constructor(options: GlobalStateOptions) {
+    const { applicationId, appConfigs, clock, handling, logger } = options;
+    this.#options = options;
+    this.#topology = options.topology.instantiate();
+    this.stores = this.#topology.stores;
+    this.#context = new StreamTaskContext({
+      applicationId,
+      taskId: GLOBAL_ID,
+      logger,
+      collector: noCollector,
+      stores: this.stores,
+      streamTime: this.#streamTime,
+      clock,
+      punctuations: new Punctuations((_node, error) => {
+        throw error;
+      }),
+      appConfigs,
+    });
+    this.#errors = new TaskErrors({
+      taskName: GLOBAL_TASK_NAME,
+      handling,
+      context: this.#context,
+      deadLetters: new DeadLetters(({ topic }) => {
+        logger.warn({ topic }, 'a dead letter of a global store is not written');
+        return undefined;
+      }),
+    });
+  }
+
+  get droppedCount(): number {
+    return this.#context.dropped.count;
+  }
+
+  /** Opens the stores and starts the nodes. */
+  start(): Outcome {
+    this.#isStarted = true;
+    for (const store of this.stores.values()) store.open(this.#context, null);
+    return this.#startNodes(0);
+  }
+
+  /** Reads a partition from this offset on. */
+  addPartition(topic: string, partition: number, position: bigint): RecordQueue {
+    const source = this.#topology.sources.get(topic);
+    if (source === undefined) throw new InvariantError(`${topic} fills no global store.`);
+    const queue = new RecordQueue({
+      topic,
+      partition,
+      source,
+      position,
+      partitionTime: -1,
+      streamTime: this.#streamTime,
+      failures: {
+        undecodable: (error, from, hasRecord) => this.#errors.undecodable(error, from, hasRecord),
+        invalidTimestamp: (from, timestamp) => {
+          this.#invalidTimestamp(from, timestamp);
+        },
+      },
+    });
+    this.#queues.set(topicPartitionKey(topic, partition), queue);
+    return queue;
+  }
+
+  queue({ topic, partition }: TopicPartition): RecordQueue | undefined {
+    return this.#queues.get(topicPartitionKey(topic, partition));
+  }
+
+  get queues(): Iterable<RecordQueue> {
+    return this.#queues.values();
+  }
+
+  /** What was fetched; what belongs to no partition here is dropped. */
+  push(fetched: FetchedPartition): void {
+    this.queue(fetched)?.push(fetched, fetched.highWatermark);
+  }
+
+  /** Puts up to `maxRecords` of what waits in each partition through the nodes. Throws what ends processing. */
+  process(maxRecords: number): Outcome {
+    return this.#process([...this.#queues.values()], 0, maxRecords);
+  }
+
+  /** Closes nodes and stores; never throws. */
+  close(): Outcome {
+    if (!this.#isStarted) return undefined;
+    this.#isStarted = false;
+    const pending: Promise<unknown>[] = [];
+    for (const node of this.#topology.nodes) {
+      this.#attempt(() => {
+        const outcome = node.close();
+        if (outcome instanceof Promise) pending.push(outcome);
+      });
+    }
+    const closeStores = (): void => {
+      for (const store of this.stores.values()) {
+        this.#attempt(() => {
+          if (store.isOpen) store.close();
+        });
+      }
+    };
+    if (pending.length === 0) {
+      closeStores();
+      return undefined;
+    }
+    return Promise.allSettled(pending).then(closeStores);
+  }
+
+  #startNodes(from: number): Outcome {
+    const { nodes } = this.#topology;
+    for (let i = from; i < nodes.length; i++) {
+      const node = nodes[i] as SourceNode;
+      if (this.#options.asksProcessingHandler) node.attach(this.#errors);
+      node.init(this.#context);
+      const outcome = node.start();
+      if (outcome !== undefined) return outcome.then(() => this.#startNodes(i + 1));
+    }
+    return undefined;
+  }
+
+  #process(queues: readonly RecordQueue[], first: number, maxRecords: number): Outcome {
+    for (let i = first; i < queues.length; i++) {
+      const queue = queues[i] as RecordQueue;
+      const outcome = this.#drain(queue, maxRecords);
+      if (outcome !== undefined) {
+        return outcome.then(() => this.#process(queues, i + 1, maxRecords));
+      }
+    }
+    return undefined;
+  }
+
+  #drain(queue: RecordQueue, maxRecords: number): Outcome {
+    this.#context.queue = queue;
+    try {
+      for (let count = 0; count < maxRecords && queue.hasHead; count++) {
+        this.processedCount++;
+        const outcome = queue.processHead();
+        if (outcome instanceof Promise) return this.#drainLater(outcome, queue, maxRecords - count);
+        queue.advance();
+      }
+    } catch (error) {
+      throw this.#located(error, queue);
+    }
+    this.#context.queue = null;
+    return undefined;
+  }
+
+  async #drainLater(outcome: Promise<void>, queue: RecordQueue, maxRecords: number): Promise<void> {
+    try {
+      await outcome;
+      queue.advance();
+    } catch (error) {
+      throw this.#located(error, queue);
+    }
+    await this.#drain(queue, maxRecords - 1);
+  }
+
+  #located(error: unknown, queue: RecordQueue): Error {
+    if (error instanceof StreamsError) return error;
+    const { topic, partition } = queue;
+    return processingError(
+      {
+        taskId: GLOBAL_TASK_NAME,
+        processorNodeId: queue.source.name,
+        topic,
+        partition,
+        offset: queue.headOffset(),
+      },
+      error,
+      'record',
+    );
+  }
+
+  #invalidTimestamp(queue: RecordQueue, timestamp: number): void {
+    const { topic, partition } = queue;
+    const offset = queue.headOffset().toString();
+    const where = { topic, partition, offset, timestamp };
+    this.#context.dropped.record(queue.source.name, 'negative timestamp', where);
+  }
+
+  #attempt(close: () => void): void {
+    try {
+      close();
+    } catch (error) {
+      this.#options.logger.warn({ err: error }, 'a part of the global state could not be closed');
+    }
+  }
+}
+
+function refuse(topic: string): never {
+  throw new InvariantError(`A node of a global store writes to ${topic}: nothing follows it.`);
+}
+
+const noCollector: RecordCollector = { topic: refuse, partition: refuse };
