@@ -20,3 +20,29 @@ export const CACHE_ENTRY_OVERHEAD_BYTES = 24;
 export const CACHE_RECORD_OVERHEAD_BYTES = 21;
 /** A value's timestamp, in the bytes that a record cache counts. */
 export const CACHE_TIMESTAMP_BYTES = 8;
+/** Length of the headers before a value that has some, in the bytes that a record cache counts. */
+export const CACHE_HEADERS_LENGTH_BYTES = 1;
+/** Segment and window start with its sequence number in a window's key, in the bytes that a record cache counts. */
+export const CACHE_WINDOW_KEY_BYTES = 8 + 8 + 4;
+/** Least length of a persistent window store's segment, ms; otherwise it is half the retention. */
+export const SEGMENT_INTERVAL_MIN_MS = 60_000;
+/** Tables of a task's environment beyond one per store and live segment: offsets, format, segments on their way out. */
+export const LMDB_TABLES_SPARE = 64;
+/** Longest key that LMDB takes, less the byte that stands before each of ours; longer ones are kept by their hash. */
+export const LMDB_INLINE_KEY_MAX_BYTES = 1_977;
+/** Committed rows of a task that are gathered before they are written to disk, bytes. */
+export const SPILL_BYTES = 32 * 1024 * 1024;
+/** Longest time that a committed row waits to be written to disk, ms. */
+export const SPILL_INTERVAL_MS = 10_000;
+/** Rows that are handed to LMDB between two turns of the event loop. */
+export const SPILL_SLICE_ROWS = 1_024;
+/** Memory that the rows of one store may take which are on disk as well, bytes. */
+export const CLEAN_ROWS_MAX_BYTES = 48 * 1024 * 1024;
+/** What a row takes in memory beside its key and value: object, map entry, boxes, bytes. */
+export const ROW_OVERHEAD_BYTES = 160;
+/** Rows that are looked at, for each that is added, to find some that may be forgotten. */
+export const CLEAN_ROWS_LOOKS = 8;
+/** Values on their way to disk are put together in pieces of memory of this size, bytes. */
+export const ARENA_CHUNK_BYTES = 256 * 1024;
+/** Kafka Streams adds a day to a history's retention before its changelog may be compacted, ms. */
+export const VERSIONED_CHANGELOG_ADDITIONAL_LAG_MS = 86_400_000;

@@ -1,0 +1,74 @@
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { open } from 'node:fs/promises';
+import { dirname } from 'node:path';
+
+/** Readable by the user and the group only: state may hold what the topics hold. */
+const DIRECTORY_MODE = 0o750;
+
+export function makeDirectory(path: string): void {
+  mkdirSync(path, { recursive: true, mode: DIRECTORY_MODE });
+}
+
+export function removeDirectory(path: string): void {
+  rmSync(path, { recursive: true, force: true });
+}
+
+export interface FoundDirectory {
+  readonly name: string;
+  /** Epoch ms. */
+  readonly modifiedMs: number;
+}
+
+/** The directories in a directory; none if it is not there. */
+export function listDirectories(path: string): FoundDirectory[] {
+  if (!existsSync(path)) return [];
+  return readdirSync(path, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => ({ name, modifiedMs: statSync(`${path}/${name}`).mtimeMs }));
+}
+
+/** null if it is not there. */
+export function readSmallFile(path: string): string | null {
+  return existsSync(path) ? readFileSync(path, 'utf8') : null;
+}
+
+/** Every reader finds the old content or the new one, also after a power loss. */
+export function replaceFile(path: string, content: string): void {
+  const temporary = `${path}.tmp`;
+  const file = openSync(temporary, 'w');
+  try {
+    writeFileSync(file, content);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+  renameSync(temporary, path);
+  const directory = openSync(dirname(path), 'r');
+  try {
+    fsyncSync(directory);
+  } finally {
+    closeSync(directory);
+  }
+}
+
+/** What was written to the file survives a power loss from here on. */
+export async function syncFile(path: string): Promise<void> {
+  const file = await open(path, 'r+');
+  try {
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}

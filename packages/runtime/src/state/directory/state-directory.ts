@@ -1,0 +1,135 @@
+import { join } from 'node:path';
+import type { Logger } from 'pino';
+import { StateDirLockedError } from '../../errors.ts';
+import {
+  listDirectories,
+  makeDirectory,
+  readSmallFile,
+  removeDirectory,
+  replaceFile,
+} from '../../platform/directories.ts';
+import { bootId, lockDirectory, type DirectoryLock } from '../../platform/directory-lock.ts';
+
+/** Version of the layout; another one is wiped and restored. */
+const FORMAT = '1';
+const MARK_FILE = 'millrace-state';
+const TASK_DIRECTORY = /^\d+_\d+$/;
+const GLOBAL_DIRECTORY = 'global';
+
+export interface StateDirectoryOptions {
+  /** `state.dir`. */
+  readonly stateDir: string;
+  readonly applicationId: string;
+  readonly logger: Logger;
+}
+
+/**
+ * `<state.dir>/<application.id>`: a directory per task, held by one process at a time.
+ *
+ * State files are not synced while they are in use, so they are good after a kill but not after a power
+ * loss. A mark says whether the directory was closed cleanly, and in which run of the machine it was in
+ * use: state that was in use when the power went is wiped, and restored from its changelogs.
+ */
+export class StateDirectory {
+  readonly path: string;
+  readonly #logger: Logger;
+  readonly #lock: DirectoryLock;
+
+  private constructor(path: string, lock: DirectoryLock, logger: Logger) {
+    this.path = path;
+    this.#lock = lock;
+    this.#logger = logger;
+  }
+
+  /** @throws StateDirLockedError when another process, or another client of this one, has it */
+  static async open(options: StateDirectoryOptions): Promise<StateDirectory> {
+    const { stateDir, applicationId, logger } = options;
+    const path = join(stateDir, applicationId);
+    makeDirectory(path);
+    const lock = await lockDirectory(path).catch((error: unknown) => {
+      throw new StateDirLockedError(
+        `${(error as Error).message}: stop it, or give this instance another state.dir`,
+        { cause: error, context: { directory: path } },
+      );
+    });
+    const directory = new StateDirectory(path, lock, logger);
+    directory.#wipeWhatCannotBeTrusted();
+    directory.#mark(false);
+    return directory;
+  }
+
+  taskPath(taskName: string): string {
+    return join(this.path, taskName);
+  }
+
+  get globalPath(): string {
+    return join(this.path, GLOBAL_DIRECTORY);
+  }
+
+  /** Names of the tasks that have state here. */
+  tasks(): string[] {
+    return this.#taskDirectories().map(({ name }) => name);
+  }
+
+  wipe(taskName: string): void {
+    removeDirectory(this.taskPath(taskName));
+  }
+
+  /** Removes the state of tasks that nobody here owns and that was not touched for `ageMs`. */
+  cleanUp(isOwned: (taskName: string) => boolean, nowMs: number, ageMs: number): void {
+    for (const { name, modifiedMs } of this.#taskDirectories()) {
+      if (isOwned(name) || nowMs - modifiedMs < ageMs) continue;
+      this.#logger.info(
+        { task: name, directory: this.path },
+        'state of a task that is gone removed',
+      );
+      this.wipe(name);
+    }
+  }
+
+  /** All state of the application on this machine. */
+  removeAll(): void {
+    for (const name of this.tasks()) this.wipe(name);
+    removeDirectory(this.globalPath);
+  }
+
+  /** `isClean`: everything in it is closed and synced. */
+  async close(isClean: boolean): Promise<void> {
+    if (isClean) this.#mark(true);
+    await this.#lock.release();
+  }
+
+  #taskDirectories(): ReturnType<typeof listDirectories> {
+    return listDirectories(this.path).filter(({ name }) => TASK_DIRECTORY.test(name));
+  }
+
+  #wipeWhatCannotBeTrusted(): void {
+    const mark = readSmallFile(join(this.path, MARK_FILE));
+    if (mark === null) {
+      if (this.tasks().length === 0) return;
+      this.#wipeAll('it has no mark');
+      return;
+    }
+    const [format, boot, end] = mark.trim().split(' ');
+    if (format !== FORMAT) this.#wipeAll(`it has the format ${format ?? ''}, not ${FORMAT}`);
+    else if (end !== 'clean' && boot !== bootId()) {
+      this.#wipeAll('it was in use when the machine went down');
+    }
+  }
+
+  #wipeAll(why: string): void {
+    const tasks = this.tasks();
+    if (tasks.length > 0) {
+      this.#logger.warn(
+        { directory: this.path, tasks, why },
+        'local state cannot be trusted; it is wiped and restored from the changelogs',
+      );
+    }
+    this.removeAll();
+  }
+
+  #mark(isClean: boolean): void {
+    const end = isClean ? 'clean' : 'open';
+    replaceFile(join(this.path, MARK_FILE), `${FORMAT} ${bootId()} ${end}\n`);
+  }
+}

@@ -1,0 +1,176 @@
+import { join } from 'node:path';
+import { open, type Database, type RootDatabase } from 'lmdb';
+import { StorageFullError, StorageIoError, TaskCorruptedError } from '../../errors.ts';
+import { makeDirectory, syncFile } from '../../platform/directories.ts';
+import { LMDB_TABLES_SPARE } from '../limits.ts';
+import { StateTable } from './state-table.ts';
+
+/** Version of the layout below a task's directory. Another one is not opened, but wiped and restored. */
+const FORMAT = '1';
+/** LMDB's. */
+const DATA_FILE = 'data.mdb';
+const META_TABLE = '_meta';
+const OFFSETS_TABLE = '_offsets';
+const FORMAT_KEY = 'format';
+
+export interface EnvironmentOptions {
+  /** `<state.dir>/<application.id>/<task>`; made if it is not there. */
+  readonly directory: string;
+  readonly taskId: string;
+  /** Tables that will be open at a time: one per store, or per segment of a store in segments. */
+  readonly tableCount: number;
+}
+
+/**
+ * The persistent state of one task: one LMDB environment, a table per store (or per segment of a
+ * store), and the changelog offsets that the tables stand at.
+ *
+ * Nothing is synced to disk while it runs: after a kill the operating system still has every page, and
+ * after a power loss the task directory is wiped and restored (see `state-directory`).
+ */
+export class StateEnvironment {
+  readonly directory: string;
+  readonly #taskId: string;
+  readonly #root: RootDatabase<Buffer, string>;
+  readonly #offsets: Database<Buffer, string>;
+  readonly #tables = new Map<string, StateTable>();
+  #isClosed = false;
+
+  private constructor(options: EnvironmentOptions) {
+    this.directory = options.directory;
+    this.#taskId = options.taskId;
+    makeDirectory(options.directory);
+    this.#root = open<Buffer, string>({
+      path: options.directory,
+      // A directory with a dot in its name would be taken for a file.
+      noSubdir: false,
+      maxDbs: options.tableCount + LMDB_TABLES_SPARE,
+      noSync: true,
+      overlappingSync: false,
+      // A write is its own transaction at once: we gather by ourselves.
+      commitDelay: 0,
+      eventTurnBatching: false,
+      encoding: 'binary',
+    });
+    this.#offsets = this.#root.openDB<Buffer, string>({ name: OFFSETS_TABLE, encoding: 'binary' });
+  }
+
+  /** @throws TaskCorruptedError when what is there cannot be used: wipe the directory, and restore */
+  static open(options: EnvironmentOptions): StateEnvironment {
+    try {
+      const environment = new StateEnvironment(options);
+      environment.#checkFormat();
+      return environment;
+    } catch (error) {
+      if (error instanceof TaskCorruptedError) throw error;
+      throw storageError(error, options.taskId, options.directory);
+    }
+  }
+
+  /** The table of this name, made if it is not there. */
+  table(name: string): StateTable {
+    let table = this.#tables.get(name);
+    if (table === undefined) {
+      const database = this.#root.openDB<Buffer, Buffer>({
+        name,
+        encoding: 'binary',
+        keyEncoding: 'binary',
+      });
+      table = new StateTable(name, database);
+      this.#tables.set(name, table);
+    }
+    return table;
+  }
+
+  /** Names of the tables that are on disk and begin like this. */
+  tableNames(prefix: string): string[] {
+    const names: string[] = [];
+    for (const name of this.#root.getKeys()) {
+      if (name.startsWith(prefix)) names.push(name);
+    }
+    return names;
+  }
+
+  /** Removes a table with all that is in it. */
+  async dropTable(name: string): Promise<void> {
+    const table = this.table(name);
+    this.#tables.delete(name);
+    await this.#written(() => table.drop());
+  }
+
+  /** The changelog's next offset after all that the store's tables hold; null if they hold nothing sure. */
+  offset(store: string): bigint | null {
+    const bytes = this.#offsets.getBinary(store);
+    return bytes === undefined ? null : bytes.readBigInt64LE(0);
+  }
+
+  /** To be written after what it speaks of. */
+  async setOffset(store: string, offset: bigint): Promise<void> {
+    const bytes = Buffer.alloc(8);
+    bytes.writeBigInt64LE(offset, 0);
+    await this.#written(() => this.#offsets.put(store, bytes));
+  }
+
+  /** The store's tables are not to be relied on: it is restored from the start. */
+  async forgetOffset(store: string): Promise<void> {
+    await this.#written(() => this.#offsets.remove(store));
+  }
+
+  /** Puts and removals made by `action` become one transaction; resolves when it is committed. */
+  async write(action: () => void): Promise<void> {
+    await this.#written(() => this.#root.batch(action));
+  }
+
+  /** Waits for what is being written; afterwards all of it survives a power loss. */
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    await this.#written(async () => {
+      await this.#root.committed;
+      await this.#root.close();
+      await syncFile(join(this.directory, DATA_FILE));
+    });
+  }
+
+  async #written(write: () => Promise<unknown>): Promise<void> {
+    try {
+      await write();
+    } catch (error) {
+      throw storageError(error, this.#taskId, this.directory);
+    }
+  }
+
+  #checkFormat(): void {
+    const meta = this.#root.openDB<string, string>({ name: META_TABLE, encoding: 'string' });
+    const found = meta.get(FORMAT_KEY);
+    if (found === undefined) {
+      meta.putSync(FORMAT_KEY, FORMAT);
+    } else if (found !== FORMAT) {
+      throw new TaskCorruptedError(
+        `The state of task ${this.#taskId} in ${this.directory} has the format ${found}, this version reads ${FORMAT}; it is wiped and restored`,
+        { context: { task: this.#taskId, directory: this.directory } },
+      );
+    }
+  }
+}
+
+function storageError(error: unknown, taskId: string, directory: string): Error {
+  const why = error instanceof Error ? error.message : String(error);
+  const context = { task: taskId, directory };
+  if (/no space|ENOSPC|MDB_MAP_FULL/i.test(why)) {
+    return new StorageFullError(
+      `The disk of ${directory} is full: the state of task ${taskId} cannot be written. Make room and start again; nothing that was committed is lost`,
+      { cause: error, context },
+    );
+  }
+  if (/MDB_(INVALID|CORRUPTED|VERSION_MISMATCH|PAGE_NOTFOUND|PANIC|BAD_)/.test(why)) {
+    return new TaskCorruptedError(
+      `The state of task ${taskId} in ${directory} is damaged (${why}); it is wiped and restored`,
+      { cause: error, context },
+    );
+  }
+  return new StorageIoError(`The state of task ${taskId} in ${directory}: ${why}`, {
+    cause: error,
+    context,
+  });
+}
