@@ -2,8 +2,9 @@ import { TopologyError } from '../errors.ts';
 import { SuppressedTable, SuppressOperator, type SuppressRule } from '../operators/suppress.ts';
 import { changeBuffer } from '../state/buffer/buffer-builders.ts';
 import { OperatorNode } from '../topology/graph-nodes.ts';
-import { windowGraceMs } from '../topology/window-grace.ts';
 import { prefixes, validName } from '../topology/naming.ts';
+import { givesVersioned } from '../topology/versioned.ts';
+import { windowGraceMs } from '../topology/window-grace.ts';
 import type { TableState } from './stream-context.ts';
 import type { KTable } from './streams.ts';
 import type { Suppressed } from './suppressed.ts';
@@ -14,10 +15,10 @@ export function suppressTable<K, V>(
   suppressed: Suppressed<K>,
 ): KTable<K, V> {
   const { builder, graphNode, keySerde, valueSerde } = state;
-  if (graphNode.isOutputVersioned === true) {
+  if (givesVersioned(graphNode)) {
     throw new TopologyError(
       `suppress() after ${graphNode.name} is only supported for non-versioned tables: ` +
-        'give that table a store that is not versioned.',
+        'give the table, or the one that it comes from, a store that is not versioned.',
     );
   }
   const { naming } = builder;

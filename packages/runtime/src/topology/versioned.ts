@@ -14,8 +14,11 @@ export function tellOfVersionedParents(root: GraphNode): void {
   visit(root);
 }
 
-/** A node that says nothing of itself gives what it gets, if all its parents agree. */
-function givesVersioned(node: GraphNode): boolean {
+/**
+ * Whether a node's changes are those of a versioned table. One that says nothing of itself gives what
+ * it gets, if all its parents agree.
+ */
+export function givesVersioned(node: GraphNode): boolean {
   if (node.isOutputVersioned !== null) return node.isOutputVersioned;
   if (node.parents.size === 0) return false;
   return [...node.parents].every(givesVersioned);
