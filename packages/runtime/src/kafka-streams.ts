@@ -2,6 +2,7 @@ import { BehaviorSubject, Subject } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { Logger } from 'pino';
 import { ensureInternalTopics } from './assignment/internal-topics.ts';
+import { bindOptions } from './bind-options.ts';
 import type { AdminPort, StreamsClient } from './client/ports.ts';
 import type { StreamsConfigInput } from './config/config-input.ts';
 import { loadConfig } from './config/load-config.ts';
@@ -68,15 +69,7 @@ export class KafkaStreams {
       notRequired: isGivenClient ? ['bootstrap.servers'] : [],
       ...(options.configFile === undefined ? {} : { file: options.configFile }),
     });
-    this.#topology = bindTopology(topology, {
-      applicationId: this.#config.get('application.id'),
-      defaultKeySerde: this.#config.get('default.key.serde'),
-      defaultValueSerde: this.#config.get('default.value.serde'),
-      defaultTimestampExtractor: this.#config.get('default.timestamp.extractor'),
-      changelogAdditionalRetentionMs: this.#config.get(
-        'windowstore.changelog.additional.retention.ms',
-      ),
-    });
+    this.#topology = bindTopology(topology, bindOptions(this.#config));
     this.#clock = options.clock ?? systemClock;
     this.#random = options.random ?? systemRandom;
     this.#processId = uuidFrom(this.#random);

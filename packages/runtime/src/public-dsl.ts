@@ -143,7 +143,6 @@ export {
 } from './topology/describe.ts';
 export {
   failOnInvalidTimestamp,
-  InvalidTimestampError,
   logAndSkipOnInvalidTimestamp,
   usePartitionTimeOnInvalidTimestamp,
 } from './topology/timestamp-extractors.ts';

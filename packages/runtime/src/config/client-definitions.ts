@@ -1,3 +1,4 @@
+import { parseAutoOffsetReset } from './auto-offset-reset.ts';
 import { atLeast, define, oneOf } from './definition.ts';
 
 const fixed = 'Fixed by the runtime.';
@@ -13,7 +14,12 @@ export const consumerDefinitions = [
     'string',
     'earliest',
     'Where a source starts that has no committed offset.',
-    { allowed: oneOf('earliest', 'latest', 'none') },
+    {
+      allowed: {
+        text: 'one of earliest, latest, none, or by_duration: and an ISO 8601 duration such as PT12H',
+        accepts: (value) => typeof value === 'string' && parseAutoOffsetReset(value) !== null,
+      },
+    },
   ),
   define('fetch.min.bytes', 'int', 1, 'Bytes that a broker waits for before it answers a fetch.', {
     allowed: atLeast(0),

@@ -57,6 +57,7 @@ export function loadConfig(sources: ConfigSources): StreamsConfig {
     ) as unknown as ConsumerValues;
   const mainConsumer = consumer('main.consumer.');
   const restoreConsumer = consumer('restore.consumer.');
+  const globalConsumer = consumer('global.consumer.');
   const producer = resolveLayer(
     producerDefinitions,
     layers.map((layer) => pick(layer, producerDefinitions, ['', 'producer.'])),
@@ -66,6 +67,7 @@ export function loadConfig(sources: ConfigSources): StreamsConfig {
 
   mergePurgeInterval(streams, layers, environment, problems);
   mergeHandlers(streams, layers, environment);
+  mergeStores(streams, layers, environment);
   checkTogether(mainConsumer, problems);
   checkSasl(streams, problems);
   if (problems.length > 0) throw configError(problems);
@@ -73,6 +75,7 @@ export function loadConfig(sources: ConfigSources): StreamsConfig {
     streams: streams as unknown as StreamsValues,
     mainConsumer,
     restoreConsumer,
+    globalConsumer,
     producer,
     topicDefaults: topicDefaults(layers),
     withoutEffect: withoutEffect(layers),
@@ -159,6 +162,24 @@ function mergePurgeInterval(
   const value = alias && !own ? aliasValue : ownValue;
   streams['delete.interval.ms'] = value;
   streams['repartition.purge.interval.ms'] = value;
+}
+
+/** The former names of what the stores are told; the present ones count if both are given. */
+function mergeStores(
+  streams: Record<string, unknown>,
+  layers: readonly ReadonlyMap<string, unknown>[],
+  environment: Readonly<Record<string, string | undefined>>,
+): void {
+  const isSet = (name: string): boolean =>
+    environment[`MILLRACE_${name.toUpperCase().replaceAll('.', '_')}`] !== undefined ||
+    layers.some((layer) => layer.has(name));
+  if (!isSet('statestore.cache.max.bytes')) {
+    streams['statestore.cache.max.bytes'] = streams['cache.max.bytes.buffering'];
+  }
+  streams['cache.max.bytes.buffering'] = streams['statestore.cache.max.bytes'];
+  if (!isSet('dsl.store.suppliers.class') && streams['default.dsl.store'] === 'in_memory') {
+    streams['dsl.store.suppliers.class'] = 'inMemory';
+  }
 }
 
 /** Kafka Streams still takes the older names of two handlers; the newer ones count if both are given. */

@@ -6,6 +6,8 @@ export class StreamsConfig {
   /** Main and restore consumer: `main.consumer.` / `restore.consumer.` over `consumer.` over bare. */
   readonly mainConsumer: ConsumerValues;
   readonly restoreConsumer: ConsumerValues;
+  /** Of global topics: `global.consumer.` over `consumer.` over bare. */
+  readonly globalConsumer: ConsumerValues;
   readonly producer: ProducerValues;
   /** From `topic.`: defaults of internal topics. */
   readonly topicDefaults: ReadonlyMap<string, string>;
@@ -16,6 +18,7 @@ export class StreamsConfig {
     readonly streams: StreamsValues;
     readonly mainConsumer: ConsumerValues;
     readonly restoreConsumer: ConsumerValues;
+    readonly globalConsumer: ConsumerValues;
     readonly producer: ProducerValues;
     readonly topicDefaults: ReadonlyMap<string, string>;
     readonly withoutEffect: readonly string[];
@@ -23,6 +26,7 @@ export class StreamsConfig {
     this.#streams = parts.streams;
     this.mainConsumer = parts.mainConsumer;
     this.restoreConsumer = parts.restoreConsumer;
+    this.globalConsumer = parts.globalConsumer;
     this.producer = parts.producer;
     this.topicDefaults = parts.topicDefaults;
     this.withoutEffect = parts.withoutEffect;

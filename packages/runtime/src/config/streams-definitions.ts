@@ -16,6 +16,15 @@ const notYet = 'Accepted; without effect in this version.';
 const transport = 'Belongs to the transport, which manages it itself; accepted, without effect.';
 const none = { effect: false } as const;
 
+/** Our names, Kafka Streams' short ones, and its classes. */
+const storeSuppliers = [
+  'persistent',
+  'inMemory',
+  'rocksDB',
+  'org.apache.kafka.streams.state.BuiltInDslStoreSuppliers$RocksDBDslStoreSuppliers',
+  'org.apache.kafka.streams.state.BuiltInDslStoreSuppliers$InMemoryDslStoreSuppliers',
+] as const;
+
 /** The configuration of Kafka Streams 4.4, and delete.interval.ms. */
 export const streamsDefinitions = [
   define(
@@ -170,15 +179,15 @@ export const streamsDefinitions = [
     'statestore.cache.max.bytes',
     'long',
     10_485_760,
-    `Memory of the record caches of all threads. ${notYet}`,
-    { importance: 'medium', allowed: atLeast(0), ...none },
+    'Bytes that the record caches of all stream threads may hold together; 0: there are none.',
+    { importance: 'medium', allowed: atLeast(0) },
   ),
   define(
     'cache.max.bytes.buffering',
     'long',
     10_485_760,
-    `Former name of statestore.cache.max.bytes. ${notYet}`,
-    { importance: 'medium', allowed: atLeast(0), ...none },
+    'Former name of statestore.cache.max.bytes, which counts if both are given.',
+    { importance: 'medium', allowed: atLeast(0) },
   ),
   define(
     'statestore.uncommitted.max.bytes',
@@ -229,10 +238,13 @@ export const streamsDefinitions = [
     importance: 'high',
     ...none,
   }),
-  define('dsl.store.format', 'string', 'DEFAULT', `Whether stores keep headers. ${notYet}`, {
-    allowed: oneOf('DEFAULT'),
-    ...none,
-  }),
+  define(
+    'dsl.store.format',
+    'string',
+    'DEFAULT',
+    'HEADERS: the persistent stores of the DSL have room for headers (KIP-1271).',
+    { allowed: oneOf('DEFAULT', 'HEADERS') },
+  ),
   define(
     'ensure.explicit.internal.resource.naming',
     'boolean',
@@ -371,14 +383,20 @@ export const streamsDefinitions = [
     'default.dsl.store',
     'string',
     'rocksDB',
-    `Former name of dsl.store.suppliers.class. ${notYet}`,
-    { allowed: oneOf('rocksDB', 'in_memory'), ...none },
+    'Former name of dsl.store.suppliers.class, which counts if both are given.',
+    { allowed: oneOf('rocksDB', 'in_memory') },
   ),
   define('default.list.key.serde.inner', 'nullableString', null, jvm, none),
   define('default.list.key.serde.type', 'nullableString', null, jvm, none),
   define('default.list.value.serde.inner', 'nullableString', null, jvm, none),
   define('default.list.value.serde.type', 'nullableString', null, jvm, none),
-  define('dsl.store.suppliers.class', 'nullableString', null, jvm, none),
+  define(
+    'dsl.store.suppliers.class',
+    'string',
+    'persistent',
+    "Kind of the DSL's stores that are not told which: persistent (also rocksDB) or inMemory.",
+    { allowed: oneOf(...storeSuppliers) },
+  ),
   define('metric.reporters', 'list', [], jvm, none),
   define('processor.wrapper.class', 'nullableString', null, jvm, none),
   define('rocksdb.config.setter', 'nullableString', null, jvm, none),

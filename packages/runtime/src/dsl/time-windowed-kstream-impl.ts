@@ -1,4 +1,3 @@
-import { TopologyError } from '../errors.ts';
 import {
   nothing,
   plusOne,
@@ -13,10 +12,9 @@ import { longSerde } from '../serdes/numbers.ts';
 import type { Serde } from '../serdes/serde.ts';
 import type { Windowed } from '../serdes/windowed-key.ts';
 import { timeWindowed } from '../serdes/windowed.ts';
-import { windowStore } from '../state/store-builders.ts';
 import { prefixes } from '../topology/naming.ts';
-import { durationMs } from './duration.ts';
 import { GroupedAggregation } from './grouped-aggregation.ts';
+import { materializedWindowStore } from './materialized.ts';
 import type { WindowMaterializedOptions } from './options.ts';
 import type { StreamState } from './stream-context.ts';
 import type { KTable, TimeWindowedKStream } from './streams.ts';
@@ -77,32 +75,12 @@ export class TimeWindowedKStreamImpl<K, V> implements TimeWindowedKStream<K, V> 
       name,
       create: (nodeName) =>
         new WindowAggregateOperator(nodeName, windows, table, initializer, aggregator),
-      store: windowStore({
-        name: storeName,
-        key: keySerde,
-        value: valueSerde,
-        logging: options.logging,
-        windowSizeMs: windows.sizeMs,
-        retentionMs: this.#retentionMs(storeName, options),
-      }),
+      store: materializedWindowStore(storeName, keySerde, valueSerde, options, windows),
       table,
       keySerde: keySerde === null ? null : timeWindowed(keySerde, windows.sizeMs),
       valueSerde,
       queryableStoreName: options.store ?? null,
       graceMs: windows.graceMs,
     });
-  }
-
-  #retentionMs(storeName: string, options: WindowMaterializedOptions<K, unknown>): number {
-    const { sizeMs, graceMs } = this.#windows;
-    if (options.retention === undefined) return sizeMs + graceMs;
-    const retentionMs = durationMs(options.retention, `retention of the store ${storeName}`);
-    if (retentionMs < sizeMs + graceMs) {
-      throw new TopologyError(
-        `retention of the store ${storeName} is ${String(retentionMs)} ms, but must be at least the windows' size plus ` +
-          `grace, ${String(sizeMs)} + ${String(graceMs)} ms.`,
-      );
-    }
-    return retentionMs;
   }
 }

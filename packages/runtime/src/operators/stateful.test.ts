@@ -162,7 +162,10 @@ describe.each([
 ])('aggregate in windows, %s', (_mode, aggregator) => {
   function start(sizeMs: number, advanceMs: number, graceMs: number) {
     const task = new TaskDouble();
-    const store = new InMemoryWindowStore('w', stringSerde, stringSerde, sizeMs + graceMs, sizeMs);
+    const store = new InMemoryWindowStore('w', stringSerde, stringSerde, {
+      retentionMs: sizeMs + graceMs,
+      windowSizeMs: sizeMs,
+    });
     task.open(store);
     const node = new WindowAggregateOperator(
       'agg',

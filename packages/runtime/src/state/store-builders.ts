@@ -1,98 +1,144 @@
-import type { Serde } from '../serdes/serde.ts';
+import { CachingKeyValueStore } from './cache/caching-key-value-store.ts';
+import { CachingWindowStore } from './cache/caching-window-store.ts';
 import type { KeyValueStore } from './key-value-store.ts';
+import { VERSIONED_CHANGELOG_ADDITIONAL_LAG_MS } from './limits.ts';
 import { InMemoryKeyValueStore } from './memory/in-memory-key-value-store.ts';
+import { InMemoryVersionedStore } from './memory/in-memory-versioned-store.ts';
 import { InMemoryWindowStore } from './memory/in-memory-window-store.ts';
-import type { StoreBuilder, StoreSettings } from './store.ts';
+import { LruKeyValueStore } from './memory/lru-key-value-store.ts';
+import type { HeaderKeeping } from './memory/value-codec.ts';
+import type { StoreBuilder, StoreSettings, StoreType } from './store.ts';
+import {
+  changelogConfig,
+  resolveSerdes,
+  type CachedStoreOptions,
+  type StoreOptions,
+} from './store-options.ts';
+import {
+  storeSuppliers,
+  windowSegmentMs,
+  type KeyValueStoreSupplier,
+  type VersionedStoreSupplier,
+  type WindowStoreSupplier,
+} from './store-suppliers.ts';
+import type { VersionedKeyValueStore } from './versioned-store.ts';
 import type { WindowStore } from './window-store.ts';
 
-/** `true` or topic configs: logged (the default). `false`: no changelog, so nothing survives the process. */
-export type Logging = boolean | Readonly<Record<string, string>>;
+export { changelogTopic, type Logging } from './store-options.ts';
 
-export interface KeyValueStoreOptions<K, V> {
-  readonly name: string;
-  /** Without one the topology's default key serde. */
-  readonly key?: Serde<K> | null | undefined;
-  /** Without one the topology's default value serde. */
-  readonly value?: Serde<V> | null | undefined;
-  readonly logging?: Logging | undefined;
+/** What becomes of headers: as `HeaderKeeping`, or as `dsl.store.format` says of stores of the DSL. */
+type Format = HeaderKeeping | 'dsl';
+
+/** How a store is built, beside which one it is. */
+export interface StoreParts<K, V> extends CachedStoreOptions<K, V> {
+  readonly format: Format;
+  /** A table's cache keeps timestamps, even if its store does not. */
+  readonly isTable: boolean;
 }
 
-export interface WindowStoreOptions<K, V> extends KeyValueStoreOptions<K, V> {
-  readonly windowSizeMs: number;
-  readonly retentionMs: number;
-}
-
-/** `<application>-<store>-changelog`. */
-export function changelogTopic(applicationId: string, storeName: string): string {
-  return `${applicationId}-${storeName}-changelog`;
-}
-
-/** A timestamped key-value store in memory. */
+/** A key-value store of the application's default kind, without a cache. */
 export function keyValueStore<K, V>(
-  options: KeyValueStoreOptions<K, V>,
+  options: StoreOptions<K, V>,
 ): StoreBuilder<KeyValueStore<K, V>> {
+  return keyValueBuilder({ ...options, format: 'none', isTable: false }, storeSuppliers.keyValue());
+}
+
+export function keyValueBuilder<K, V>(
+  parts: StoreParts<K, V>,
+  supplier: KeyValueStoreSupplier,
+): StoreBuilder<KeyValueStore<K, V>> {
+  const { name, logging } = parts;
+  const { isTimestamped, maxEntries } = supplier;
   return {
-    name: options.name,
-    isLogged: options.logging !== false,
-    changelogConfig: () => topicConfig({ 'cleanup.policy': 'compact' }, options.logging),
+    name,
+    isLogged: logging !== false,
+    changelogConfig: () => changelogConfig({ 'cleanup.policy': 'compact' }, logging),
     bind(settings) {
-      const [key, value] = resolveSerdes(options, settings);
+      const [key, value] = resolveSerdes(parts as StoreOptions<unknown, unknown>, settings);
+      const headers = headersOf(parts.format, supplier.type, settings);
+      const isCached = parts.caching === true && settings.isCachingEnabled;
+      const create = (): KeyValueStore<unknown, unknown> =>
+        maxEntries === null
+          ? new InMemoryKeyValueStore(name, key, value, { isTimestamped, headers })
+          : new LruKeyValueStore(name, key, value, maxEntries, { isTimestamped, headers });
+      if (!isCached) return create as unknown as () => KeyValueStore<K, V>;
+      const cached = { isTimestamped: isTimestamped || parts.isTable, headers };
       return () =>
-        new InMemoryKeyValueStore<unknown, unknown>(
-          options.name,
-          key,
-          value,
-        ) as unknown as KeyValueStore<K, V>;
+        new CachingKeyValueStore(create(), key, value, cached) as unknown as KeyValueStore<K, V>;
     },
   };
 }
 
-/** A timestamped window store in memory. */
-export function windowStore<K, V>(
-  options: WindowStoreOptions<K, V>,
+export function windowBuilder<K, V>(
+  parts: StoreParts<K, V>,
+  supplier: WindowStoreSupplier,
 ): StoreBuilder<WindowStore<K, V>> {
+  const { name, logging } = parts;
+  const { isTimestamped, retentionMs, windowSizeMs } = supplier;
   return {
-    name: options.name,
-    isLogged: options.logging !== false,
-    changelogConfig: (settings) =>
-      topicConfig(
-        {
-          'cleanup.policy': 'compact,delete',
-          'retention.ms': String(options.retentionMs + settings.changelogAdditionalRetentionMs),
-        },
-        options.logging,
-      ),
+    name,
+    isLogged: logging !== false,
+    changelogConfig: (settings) => {
+      const keptMs = retentionMs + settings.changelogAdditionalRetentionMs;
+      const library = { 'cleanup.policy': 'compact,delete', 'retention.ms': String(keptMs) };
+      return changelogConfig(library, logging);
+    },
     bind(settings) {
-      const [key, value] = resolveSerdes(options, settings);
-      return () =>
-        new InMemoryWindowStore<unknown, unknown>(
-          options.name,
-          key,
-          value,
-          options.retentionMs,
-          options.windowSizeMs,
-        ) as unknown as WindowStore<K, V>;
+      const [key, value] = resolveSerdes(parts as StoreOptions<unknown, unknown>, settings);
+      const headers = headersOf(parts.format, supplier.type, settings);
+      const type = supplier.type ?? settings.defaultStoreType;
+      const options = {
+        windowSizeMs,
+        retentionMs,
+        segmentMs: type === 'persistent' ? windowSegmentMs(retentionMs) : 1,
+        isTimestamped,
+        headers,
+      };
+      const isCached = parts.caching === true && settings.isCachingEnabled;
+      const cached = { isTimestamped: isTimestamped || parts.isTable, headers };
+      return () => {
+        const store = new InMemoryWindowStore(name, key, value, options);
+        return (isCached
+          ? new CachingWindowStore(store, key, value, cached)
+          : store) as unknown as WindowStore<K, V>;
+      };
     },
   };
 }
 
-/** Kafka's order of precedence: what the library sets gives way to what the user gave. */
-function topicConfig(
-  library: Readonly<Record<string, string>>,
-  logging: Logging | undefined,
-): ReadonlyMap<string, string> {
-  const user = typeof logging === 'object' ? logging : {};
-  return new Map(Object.entries({ 'message.timestamp.type': 'CreateTime', ...library, ...user }));
+/** Never cached. */
+export function versionedBuilder<K, V>(
+  options: StoreOptions<K, V>,
+  { historyRetentionMs }: VersionedStoreSupplier,
+): StoreBuilder<VersionedKeyValueStore<K, V>> {
+  const { name, logging } = options;
+  return {
+    name,
+    isLogged: logging !== false,
+    isVersioned: true,
+    historyRetentionMs,
+    changelogConfig: () => {
+      // A compacted changelog must keep all versions that a restored store still needs.
+      const lagMs = historyRetentionMs + VERSIONED_CHANGELOG_ADDITIONAL_LAG_MS;
+      const library = { 'cleanup.policy': 'compact', 'min.compaction.lag.ms': String(lagMs) };
+      return changelogConfig(library, logging);
+    },
+    bind(settings) {
+      const [key, value] = resolveSerdes(options as StoreOptions<unknown, unknown>, settings);
+      return () =>
+        new InMemoryVersionedStore(
+          name,
+          key,
+          value,
+          historyRetentionMs,
+        ) as unknown as VersionedKeyValueStore<K, V>;
+    },
+  };
 }
 
-function resolveSerdes(
-  options: KeyValueStoreOptions<unknown, unknown>,
-  settings: StoreSettings,
-): [ReturnType<StoreSettings['serdes']['key']>, ReturnType<StoreSettings['serdes']['value']>] {
-  const owner = `The store ${options.name}`;
-  const topic = changelogTopic(settings.applicationId, options.name);
-  return [
-    settings.serdes.key(options.key ?? null, owner, topic),
-    settings.serdes.value(options.value ?? null, owner, topic),
-  ];
+/** In-memory stores of the DSL keep no headers, whatever the format, as in Kafka Streams. */
+function headersOf(format: Format, type: StoreType | null, settings: StoreSettings): HeaderKeeping {
+  if (format !== 'dsl') return format;
+  const isPersistent = (type ?? settings.defaultStoreType) === 'persistent';
+  return settings.dslKeepsHeaders && isPersistent ? 'empty' : 'none';
 }

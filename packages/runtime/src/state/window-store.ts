@@ -50,6 +50,8 @@ export interface ReadOnlyWindowStore<K, V> {
  */
 export interface WindowStore<K, V> extends StateStore, ReadOnlyWindowStore<K, V> {
   readonly windowSizeMs: number;
+  /** Length of a segment, which decides the order over several keys; 1 in an in-memory store. */
+  readonly segmentMs: number;
   /** Of the entry that the last `get` found, -1 if it found none: read it before anything else is called. */
   readonly foundTimestamp: number;
   /**

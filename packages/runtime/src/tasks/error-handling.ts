@@ -35,6 +35,14 @@ export interface ErrorHandling {
   readonly deadLetterTopic: string | null;
 }
 
+/** Whether a dead letter, or a handler of the user's, may need the bytes of a record that a cache has kept. */
+export function asksForRawRecords(handling: ErrorHandling): boolean {
+  const { processing, production, deadLetterTopic } = handling;
+  return (
+    deadLetterTopic !== null || typeof processing === 'function' || typeof production === 'function'
+  );
+}
+
 export interface TaskErrorsOptions {
   /** `<subtopology>_<partition>`. */
   readonly taskName: string;

@@ -1,6 +1,11 @@
 import type { RecordHeaders } from '@millrace/protocol';
 import type { FetchedPartition } from '../client/ports.ts';
-import { DeserializationError, ProcessingError } from '../errors.ts';
+import {
+  DeserializationError,
+  InvalidTimestampError,
+  ProcessingError,
+  StreamsError,
+} from '../errors.ts';
 import type { Outcome } from '../operators/processor-node.ts';
 import { RecordWalker } from '../records/record-walker.ts';
 import { forTopic } from '../serdes/custom-serde.ts';
@@ -88,6 +93,15 @@ export class RecordQueue {
   /** What a commit writes: the head's offset, or without one the position after everything walked. */
   get committableOffset(): bigint {
     return this.hasHead ? this.#walker.cursor.offset() : this.#walker.position;
+  }
+
+  /** The head's offset in two parts, neither of which has to be made. */
+  get headBaseOffset(): bigint {
+    return this.#walker.cursor.baseOffset;
+  }
+
+  get headOffsetDelta(): number {
+    return this.#walker.cursor.offsetDelta;
   }
 
   /** Offset of the head, made when asked for. */
@@ -237,6 +251,7 @@ export class RecordQueue {
         this.partitionTime,
       );
     } catch (error) {
+      if (error instanceof StreamsError) throw error;
       throw this.#processingError('The timestamp extractor failed on', error);
     }
     if (!Number.isSafeInteger(timestamp)) {
@@ -248,11 +263,14 @@ export class RecordQueue {
     return timestamp;
   }
 
-  #negativeTimestamp(timestamp: number): ProcessingError {
-    return this.#processingError(
-      `The timestamp ${String(timestamp)} is negative, and the default extractor does not accept it; ` +
-        'use a timestamp extractor that chooses another time, or drops the record by returning -1. It belongs to',
-      undefined,
+  #negativeTimestamp(timestamp: number): InvalidTimestampError {
+    const { topic, partition } = this;
+    const offset = this.headOffset();
+    return new InvalidTimestampError(
+      `The record of ${topic}-${String(partition)} at offset ${String(offset)} has the negative timestamp ${String(timestamp)}, ` +
+        'which the default extractor does not accept. Give its source an extractor that chooses another time, ' +
+        'or one that drops the record, such as logAndSkipOnInvalidTimestamp.',
+      { context: { topic, partition, offset, node: this.source.name } },
     );
   }
 

@@ -49,9 +49,10 @@ export class StreamTaskContext implements TaskContext {
     readonly clock: Clock;
     readonly punctuations: Punctuations;
     readonly appConfigs: Readonly<Record<string, unknown>>;
-    /** null: no store is cached. */
-    readonly cache: RecordCache | null;
-    readonly keepsRawRecords: boolean;
+    /** Without one no store is cached. */
+    readonly cache?: RecordCache | null;
+    /** Somebody may ask for a record's bytes when a node below a cache has failed. */
+    readonly keepsRawRecords?: boolean;
   }) {
     this.applicationId = options.applicationId;
     this.taskId = options.taskId;
@@ -64,7 +65,7 @@ export class StreamTaskContext implements TaskContext {
     this.#punctuations = options.punctuations;
     this.appConfigs = options.appConfigs;
     this.dropped = new DroppedRecords(options.logger);
-    const { cache, keepsRawRecords } = options;
+    const { cache = null, keepsRawRecords = false } = options;
     this.caching = cache === null ? null : new TaskCaching(this, cache, keepsRawRecords);
   }
 

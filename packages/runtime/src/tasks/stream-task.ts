@@ -15,12 +15,13 @@ import type { DeserializationError } from '../errors.ts';
 import { StreamsError } from '../errors.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Random } from '../platform/random.ts';
+import type { RecordCache } from '../state/cache/record-cache.ts';
 import { StateMachine } from '../state-machine.ts';
 import type { StateStore } from '../state/store.ts';
 import type { SourceNode, Subtopology, TaskTopology } from '../topology/built-topology.ts';
 import { DeadLetters } from './dead-letters.ts';
 import type { ErrorHandling } from './error-handling.ts';
-import { TaskErrors, processingError } from './error-handling.ts';
+import { asksForRawRecords, TaskErrors, processingError } from './error-handling.ts';
 import { PartitionGroup } from './partition-group.ts';
 import { Punctuations } from './punctuations.ts';
 import { RecordQueue } from './record-queue.ts';
@@ -50,6 +51,8 @@ export interface StreamTaskOptions {
   readonly maxTaskIdleMs: number;
   readonly clock: Clock;
   readonly random: Random;
+  /** Where its cached stores keep their records; without one no store is cached. */
+  readonly cache?: RecordCache | null;
   readonly logger: Logger;
   /** What processors are told of the configuration. */
   readonly appConfigs?: Readonly<Record<string, unknown>>;
@@ -127,6 +130,8 @@ export class StreamTask implements CommittableTask {
       clock: options.clock,
       punctuations: this.#punctuations,
       appConfigs: options.appConfigs ?? {},
+      cache: options.cache ?? null,
+      keepsRawRecords: asksForRawRecords(options.handling),
     });
     this.#errors = new TaskErrors({
       taskName: this.name,

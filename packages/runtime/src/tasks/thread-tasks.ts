@@ -1,8 +1,9 @@
 import type { Logger } from 'pino';
 import type { FetchPort, GroupPort, ProducerPort } from '../client/ports.ts';
+import { parseAutoOffsetReset } from '../config/auto-offset-reset.ts';
 import type { Restorer } from '../restore/restorer.ts';
 import type { OffsetReset } from '../topology/built-topology.ts';
-import { createTask } from './create-task.ts';
+import { createTask, recordCacheFor } from './create-task.ts';
 import { FlowControl } from './flow-control.ts';
 import { findInputPositions, resetOffsets } from './input-positions.ts';
 import type { TaskName } from './task-id.ts';
@@ -32,11 +33,17 @@ export function createTaskManager(
     producer,
     clock,
     random,
+    cache: recordCacheFor(config, topology, config.get('num.stream.threads')),
     logger,
     onResumable: parts.wake,
   };
-  const defaultReset = config.mainConsumer['auto.offset.reset'] as OffsetReset;
-  const resetPolicy = (topic: string): OffsetReset => topology.offsetReset(topic) ?? defaultReset;
+  const defaultReset = parseAutoOffsetReset(
+    config.mainConsumer['auto.offset.reset'],
+  ) as OffsetReset;
+  const resets: Resets = {
+    policy: (topic) => topology.offsetReset(topic) ?? defaultReset,
+    nowMs: () => clock.now(),
+  };
   return new TaskManager({
     fetcher,
     restorer,
@@ -44,9 +51,9 @@ export function createTaskManager(
     logger,
     readsCommitted: config.mainConsumer['isolation.level'] === 'read_committed',
     createTask: (id, inputs) => createTask(environment, id, inputs),
-    findPositions: (partitions) => findInputPositions(partitions, group, fetcher, resetPolicy),
+    findPositions: (partitions) => findInputPositions(partitions, group, fetcher, resets),
     resetPosition: async (partition) => {
-      const offsets = await resetOffsets([partition], fetcher, resetPolicy);
+      const offsets = await resetOffsets([partition], fetcher, resets);
       return [...offsets.values()][0] as bigint;
     },
     onFailure: parts.onFailure,

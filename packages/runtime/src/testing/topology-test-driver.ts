@@ -1,5 +1,6 @@
 import { murmur2, toPositive, type RecordHeaders } from '@millrace/protocol';
 import type { Logger } from 'pino';
+import { bindOptions } from '../bind-options.ts';
 import type { StreamsConfigInput } from '../config/config-input.ts';
 import { loadConfig } from '../config/load-config.ts';
 import { durationMs, type Duration } from '../dsl/duration.ts';
@@ -9,7 +10,7 @@ import { systemClock } from '../platform/clock.ts';
 import type { KeyValueStore } from '../state/key-value-store.ts';
 import type { StateStore } from '../state/store.ts';
 import type { WindowStore } from '../state/window-store.ts';
-import { createTask } from '../tasks/create-task.ts';
+import { createTask, recordCacheFor } from '../tasks/create-task.ts';
 import type { StreamTask } from '../tasks/stream-task.ts';
 import { bindTopology, type Topology } from '../topology/topology.ts';
 import { DriverClock } from './driver-clock.ts';
@@ -90,13 +91,7 @@ export class TopologyTestDriver {
       config: { 'application.id': 'test', ...config },
       notRequired: ['bootstrap.servers'],
     });
-    const built = bindTopology(topology, {
-      applicationId: loaded.get('application.id'),
-      defaultKeySerde: loaded.get('default.key.serde'),
-      defaultValueSerde: loaded.get('default.value.serde'),
-      defaultTimestampExtractor: loaded.get('default.timestamp.extractor'),
-      changelogAdditionalRetentionMs: loaded.get('windowstore.changelog.additional.retention.ms'),
-    });
+    const built = bindTopology(topology, bindOptions(loaded));
     this.#layout =
       options.partitions === undefined ? singleTask(built) : partitioned(built, options.partitions);
     const { startTime } = options;
@@ -109,6 +104,8 @@ export class TopologyTestDriver {
       producer: this.#producer,
       clock: this.#clock,
       random: () => 0,
+      // One thread has it all.
+      cache: recordCacheFor(loaded, built, 1),
       logger: options.logger ?? silentLogger(),
       onResumable: () => undefined,
     };

@@ -1,4 +1,4 @@
-import type { RecordCursor } from '@millrace/protocol';
+import type { RecordCursor, RecordHeaders } from '@millrace/protocol';
 import type { PartitionAppender } from '../partition-appender.ts';
 import type { RecordSerde } from '../../serdes/serde.ts';
 import type { KeyValueEntry, KeyValueStore } from '../key-value-store.ts';
@@ -6,7 +6,7 @@ import type { StoreContext } from '../store.ts';
 import { BigMap } from './big-map.ts';
 import { KeyCodec, type MapKey } from './key-codec.ts';
 import { SortedIndex, type Sortable } from './sorted-index.ts';
-import { ValueCodec } from './value-codec.ts';
+import { ValueCodec, type HeaderKeeping } from './value-codec.ts';
 
 /** Splits a timestamp into two small integers. */
 const TIMESTAMP_LOW_RANGE = 2 ** 30;
@@ -39,8 +39,14 @@ class Entry<K> implements Sortable {
   }
 }
 
+export interface InMemoryKeyValueStoreOptions {
+  /** Default: timestamped. A plain store's entries have the timestamp -1; its changelog's records have theirs. */
+  readonly isTimestamped?: boolean;
+  readonly headers?: HeaderKeeping;
+}
+
 /**
- * A timestamped key-value store in memory: a hash map, and an order of its keys that is made only
+ * A key-value store in memory: a hash map, and an order of its keys that is made only
  * when a range is asked for. Lost with the process, so it is always restored from the start of its
  * changelog, and `commit` has nothing to keep.
  */
@@ -51,6 +57,7 @@ export class InMemoryKeyValueStore<K, V> implements KeyValueStore<K, V> {
 
   readonly #keys: KeyCodec<K>;
   readonly #values: ValueCodec<V>;
+  readonly #isTimestamped: boolean;
   readonly #entries = new BigMap<MapKey, Entry<K>>();
   readonly #sorted = new SortedIndex<Entry<K>>(
     () => this.#entries.values(),
@@ -63,10 +70,16 @@ export class InMemoryKeyValueStore<K, V> implements KeyValueStore<K, V> {
   #lastKey: K | undefined;
   #lastEntry: Entry<K> | undefined;
 
-  constructor(name: string, keySerde: RecordSerde<K>, valueSerde: RecordSerde<V>) {
+  constructor(
+    name: string,
+    keySerde: RecordSerde<K>,
+    valueSerde: RecordSerde<V>,
+    options: InMemoryKeyValueStoreOptions = {},
+  ) {
     this.name = name;
     this.#keys = new KeyCodec(keySerde);
-    this.#values = new ValueCodec(valueSerde, name);
+    this.#values = new ValueCodec(valueSerde, name, options.headers);
+    this.#isTimestamped = options.isTimestamped ?? true;
     this.#remembersKey = keySerde.isImmutable === true;
   }
 
@@ -96,8 +109,8 @@ export class InMemoryKeyValueStore<K, V> implements KeyValueStore<K, V> {
     return entry === undefined ? null : this.#view(entry);
   }
 
-  put(key: K, value: V | null, timestamp: number): void {
-    const stored = value === null ? null : this.#values.toStored(value);
+  put(key: K, value: V | null, timestamp: number, headers?: RecordHeaders | null): void {
+    const stored = value === null ? null : this.#values.toStored(value, headers);
     // The changelog first: if it refuses the record, the store is as it was.
     if (this.#changelog !== null) {
       const keyEnd = this.#keys.write(key);
@@ -108,10 +121,15 @@ export class InMemoryKeyValueStore<K, V> implements KeyValueStore<K, V> {
         keyEnd,
         stored,
         this.#values.storedSerde,
-        null,
+        this.#values.changelogHeaders(stored, headers),
       );
     }
-    this.#set(key, stored, timestamp);
+    this.#set(key, stored, this.#isTimestamped ? timestamp : -1);
+  }
+
+  /** Takes a row out without telling the changelog. */
+  forget(key: K): void {
+    this.#set(key, null, -1);
   }
 
   *range(from: K | null, to: K | null): IterableIterator<KeyValueEntry<K, V>> {
@@ -153,12 +171,10 @@ export class InMemoryKeyValueStore<K, V> implements KeyValueStore<K, V> {
   }
 
   restore(cursor: RecordCursor): void {
-    const { buffer, keyStart, valueStart } = cursor;
+    const { buffer, keyStart } = cursor;
     if (keyStart < 0) return;
     const key = this.#keys.read(buffer, keyStart, cursor.keyEnd);
-    const stored =
-      valueStart < 0 ? null : this.#values.storedSerde.read(buffer, valueStart, cursor.valueEnd);
-    this.#set(key, stored, cursor.timestamp);
+    this.#set(key, this.#values.restored(cursor), this.#isTimestamped ? cursor.timestamp : -1);
   }
 
   committedOffset(): bigint | null {
@@ -201,11 +217,10 @@ export class InMemoryKeyValueStore<K, V> implements KeyValueStore<K, V> {
   }
 
   #view(entry: Entry<K>): KeyValueEntry<K, V> {
-    return {
-      key: entry.key,
-      value: this.#values.fromStored(entry.stored),
-      timestamp: entry.timestamp,
-    };
+    const { key, stored, timestamp } = entry;
+    const value = this.#values.fromStored(stored);
+    const headers = this.#values.headersOf(stored);
+    return headers === undefined ? { key, value, timestamp } : { key, value, timestamp, headers };
   }
 
   #bounds(from: K | null, to: K | null): [readonly Entry<K>[], number, number] {

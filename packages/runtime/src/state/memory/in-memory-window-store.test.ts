@@ -8,13 +8,10 @@ import { InMemoryWindowStore } from './in-memory-window-store.ts';
 
 function open(retentionMs: number, sizeMs = 10) {
   const task = new TaskDouble();
-  const store = new InMemoryWindowStore<string, number>(
-    'w',
-    serdes.string(),
-    serdes.long(),
+  const store = new InMemoryWindowStore<string, number>('w', serdes.string(), serdes.long(), {
     retentionMs,
-    sizeMs,
-  );
+    windowSizeMs: sizeMs,
+  });
   return { task, store: task.open(store) };
 }
 

@@ -1,19 +1,39 @@
-import type { RecordCursor } from '@millrace/protocol';
+import type { RecordCursor, RecordHeaders } from '@millrace/protocol';
 import type { PartitionAppender } from '../partition-appender.ts';
 import type { RecordSerde } from '../../serdes/serde.ts';
 import { Windowed } from '../../serdes/windowed-key.ts';
 import { readTimestamp, writeTimestamp } from '../../serdes/windowed.ts';
+import { compareWindows } from '../window-order.ts';
 import type { WindowEntry, WindowStore } from '../window-store.ts';
 import type { StoreContext } from '../store.ts';
 import { BigMap } from './big-map.ts';
 import { KeyCodec, type MapKey } from './key-codec.ts';
-import { ValueCodec } from './value-codec.ts';
-import { WindowExpiry } from './window-expiry.ts';
+import { ValueCodec, type HeaderKeeping } from './value-codec.ts';
+import { Expiry } from './expiry.ts';
 import { KeyWindows } from './key-windows.ts';
 
 const START_BYTES = 8;
 const SEQUENCE_BYTES = 4;
 const SUFFIX_BYTES = START_BYTES + SEQUENCE_BYTES;
+
+export interface InMemoryWindowStoreOptions {
+  readonly windowSizeMs: number;
+  readonly retentionMs: number;
+  /**
+   * Above 1: the store behaves as a persistent one. It goes from segment to segment, and a write is too
+   * late only if its whole segment has expired. 1: by start, and expired to the millisecond.
+   */
+  readonly segmentMs?: number;
+  /** Default: timestamped. A plain store's entries have the timestamp -1. */
+  readonly isTimestamped?: boolean;
+  readonly headers?: HeaderKeeping;
+}
+
+/** Of a window that a scan found. */
+interface Found<K> {
+  readonly windows: KeyWindows<K>;
+  readonly start: number;
+}
 
 /**
  * A window store in memory: per key a short array of windows sorted by start, and a list of what
@@ -23,14 +43,16 @@ export class InMemoryWindowStore<K, V> implements WindowStore<K, V> {
   readonly name: string;
   readonly isPersistent = false;
   readonly windowSizeMs: number;
+  readonly segmentMs: number;
   isOpen = false;
   foundTimestamp = -1;
 
   readonly #retentionMs: number;
   readonly #keys: KeyCodec<K>;
   readonly #values: ValueCodec<V>;
+  readonly #isTimestamped: boolean;
   readonly #windows = new BigMap<MapKey, KeyWindows<K>>();
-  readonly #expiry: WindowExpiry<K>;
+  readonly #expiry: Expiry<KeyWindows<K>>;
   #observedStreamTime = -1;
   #context: StoreContext | null = null;
   #changelog: PartitionAppender | null = null;
@@ -43,16 +65,18 @@ export class InMemoryWindowStore<K, V> implements WindowStore<K, V> {
     name: string,
     keySerde: RecordSerde<K>,
     valueSerde: RecordSerde<V>,
-    retentionMs: number,
-    windowSizeMs: number,
+    options: InMemoryWindowStoreOptions,
   ) {
+    const { retentionMs } = options;
     this.name = name;
-    this.windowSizeMs = windowSizeMs;
+    this.windowSizeMs = options.windowSizeMs;
+    this.segmentMs = options.segmentMs ?? 1;
     this.#retentionMs = retentionMs;
     this.#keys = new KeyCodec(keySerde, SUFFIX_BYTES);
-    this.#values = new ValueCodec(valueSerde, name);
+    this.#values = new ValueCodec(valueSerde, name, options.headers);
+    this.#isTimestamped = options.isTimestamped ?? true;
     this.#remembersKey = keySerde.isImmutable === true;
-    this.#expiry = new WindowExpiry(retentionMs, (windows) => {
+    this.#expiry = new Expiry(retentionMs, (windows) => {
       this.#forget(windows);
     });
   }
@@ -78,8 +102,14 @@ export class InMemoryWindowStore<K, V> implements WindowStore<K, V> {
     return this.#values.fromStored(windows.stored[index]);
   }
 
-  put(key: K, value: V | null, windowStart: number, timestamp: number): void {
-    const stored = value === null ? null : this.#values.toStored(value);
+  put(
+    key: K,
+    value: V | null,
+    windowStart: number,
+    timestamp: number,
+    headers?: RecordHeaders | null,
+  ): void {
+    const stored = value === null ? null : this.#values.toStored(value, headers);
     // The changelog first: if it refuses the record, the store is as it was. What is expired goes to
     // the changelog all the same, as Kafka's does.
     if (this.#changelog !== null) {
@@ -87,9 +117,10 @@ export class InMemoryWindowStore<K, V> implements WindowStore<K, V> {
       const { buffer } = this.#keys;
       const end = buffer.writeInt32BE(0, writeTimestamp(windowStart, buffer, keyEnd));
       const { storedSerde } = this.#values;
-      this.#changelog.append(timestamp, buffer, 0, end, stored, storedSerde, null);
+      const carried = this.#values.changelogHeaders(stored, headers);
+      this.#changelog.append(timestamp, buffer, 0, end, stored, storedSerde, carried);
     }
-    if (!this.#set(key, stored, windowStart, timestamp)) {
+    if (!this.#set(key, stored, windowStart, this.#isTimestamped ? timestamp : -1)) {
       this.#context?.recordDropped(this.name, 'the window store no longer keeps its window');
     }
   }
@@ -102,32 +133,47 @@ export class InMemoryWindowStore<K, V> implements WindowStore<K, V> {
     return this.#ofKey(key, from, to).reverse().values();
   }
 
-  *fetchAll(from: number, to: number): IterableIterator<WindowEntry<K, V>> {
-    const live: { readonly start: number; readonly windows: KeyWindows<K> }[] = [];
-    for (const windows of this.#windows.values()) {
-      for (const start of windows.starts) {
-        if (start >= from && start <= to && !this.#isExpired(start)) live.push({ start, windows });
-      }
-    }
-    live.sort((a, b) => a.start - b.start || this.#compareKeys(a.windows, b.windows));
-    for (const { start, windows } of live) {
-      const index = windows.indexOf(start);
-      if (index >= 0) yield this.#view(windows, index);
-    }
+  fetchRange(
+    first: K | null,
+    last: K | null,
+    from: number,
+    to: number,
+  ): IterableIterator<WindowEntry<K, V>> {
+    return this.#walk(this.#scan(first, last, from, to));
+  }
+
+  backwardFetchRange(
+    first: K | null,
+    last: K | null,
+    from: number,
+    to: number,
+  ): IterableIterator<WindowEntry<K, V>> {
+    return this.#walk(this.#scan(first, last, from, to).reverse());
+  }
+
+  fetchAll(from: number, to: number): IterableIterator<WindowEntry<K, V>> {
+    return this.fetchRange(null, null, from, to);
+  }
+
+  backwardFetchAll(from: number, to: number): IterableIterator<WindowEntry<K, V>> {
+    return this.backwardFetchRange(null, null, from, to);
   }
 
   all(): IterableIterator<WindowEntry<K, V>> {
     return this.fetchAll(0, Number.MAX_SAFE_INTEGER);
   }
 
+  backwardAll(): IterableIterator<WindowEntry<K, V>> {
+    return this.backwardFetchAll(0, Number.MAX_SAFE_INTEGER);
+  }
+
   restore(cursor: RecordCursor): void {
-    const { buffer, keyStart, valueStart } = cursor;
+    const { buffer, keyStart } = cursor;
     const keyEnd = cursor.keyEnd - SUFFIX_BYTES;
     if (keyStart < 0 || keyEnd < keyStart) return;
     const key = this.#keys.read(buffer, keyStart, keyEnd);
-    const stored =
-      valueStart < 0 ? null : this.#values.storedSerde.read(buffer, valueStart, cursor.valueEnd);
-    this.#set(key, stored, readTimestamp(buffer, keyEnd), cursor.timestamp);
+    const timestamp = this.#isTimestamped ? cursor.timestamp : -1;
+    this.#set(key, this.#values.restored(cursor), readTimestamp(buffer, keyEnd), timestamp);
   }
 
   committedOffset(): bigint | null {
@@ -149,13 +195,21 @@ export class InMemoryWindowStore<K, V> implements WindowStore<K, V> {
     return windowStart <= this.#observedStreamTime - this.#retentionMs;
   }
 
-  /** False if the window has expired already. */
+  /** Whether a write is too late. A persistent store takes it as long as the window's segment lives. */
+  #isForgotten(windowStart: number): boolean {
+    const limit = this.#observedStreamTime - this.#retentionMs;
+    if (this.segmentMs === 1) return windowStart <= limit;
+    return Math.floor(windowStart / this.segmentMs) < Math.floor(limit / this.segmentMs);
+  }
+
+  /** False if the store no longer keeps the window. */
   #set(key: K, stored: unknown, windowStart: number, timestamp: number): boolean {
     if (windowStart > this.#observedStreamTime) {
       this.#observedStreamTime = windowStart;
       this.#expiry.advanceTo(windowStart - this.#retentionMs);
     }
-    if (this.#isExpired(windowStart)) return false;
+    // What nobody can read any more is not kept, even where it counts as written.
+    if (this.#isExpired(windowStart)) return !this.#isForgotten(windowStart);
     const isLast = this.#lastWindows !== undefined && key === this.#lastKey;
     const mapKey = isLast ? (this.#lastWindows as KeyWindows<K>).mapKey : this.#keys.mapKey(key);
     let windows = isLast ? this.#lastWindows : this.#windows.get(mapKey);
@@ -188,18 +242,49 @@ export class InMemoryWindowStore<K, V> implements WindowStore<K, V> {
     return found;
   }
 
-  #view(windows: KeyWindows<K>, index: number): WindowEntry<K, V> {
-    const start = windows.starts[index] as number;
-    return {
-      key: new Windowed(windows.key, start, start + this.windowSizeMs),
-      value: this.#values.fromStored(windows.stored[index]),
-      timestamp: windows.timestamps[index] as number,
-    };
+  /** Live windows of a range of keys and starts, in the store's order. */
+  #scan(first: K | null, last: K | null, from: number, to: number): Found<K>[] {
+    const lowest = first === null ? null : this.#keys.latin1(first);
+    const highest = last === null ? null : this.#keys.latin1(last);
+    const found: Found<K>[] = [];
+    for (const windows of this.#windows.values()) {
+      if (lowest !== null && this.#sortKey(windows) < lowest) continue;
+      if (highest !== null && this.#sortKey(windows) > highest) continue;
+      for (const start of windows.starts) {
+        if (start >= from && start <= to && !this.#isExpired(start)) found.push({ windows, start });
+      }
+    }
+    const { segmentMs } = this;
+    return found.sort((a, b) =>
+      compareWindows(
+        segmentMs,
+        this.#sortKey(a.windows),
+        a.start,
+        this.#sortKey(b.windows),
+        b.start,
+      ),
+    );
   }
 
-  #compareKeys(a: KeyWindows<K>, b: KeyWindows<K>): number {
-    a.sortKey ??= this.#keys.latin1(a.key);
-    b.sortKey ??= this.#keys.latin1(b.key);
-    return a.sortKey < b.sortKey ? -1 : a.sortKey > b.sortKey ? 1 : 0;
+  *#walk(found: readonly Found<K>[]): IterableIterator<WindowEntry<K, V>> {
+    for (const { windows, start } of found) {
+      const index = windows.indexOf(start);
+      if (index >= 0) yield this.#view(windows, index);
+    }
+  }
+
+  #view(windows: KeyWindows<K>, index: number): WindowEntry<K, V> {
+    const start = windows.starts[index] as number;
+    const key = new Windowed(windows.key, start, start + this.windowSizeMs);
+    const stored = windows.stored[index];
+    const value = this.#values.fromStored(stored);
+    const timestamp = windows.timestamps[index] as number;
+    const headers = this.#values.headersOf(stored);
+    return headers === undefined ? { key, value, timestamp } : { key, value, timestamp, headers };
+  }
+
+  #sortKey(windows: KeyWindows<K>): string {
+    windows.sortKey ??= this.#keys.latin1(windows.key);
+    return windows.sortKey;
   }
 }

@@ -1,46 +1,52 @@
 import { EXPIRY_BUCKETS_PER_RETENTION } from '../limits.ts';
-import type { KeyWindows } from './key-windows.ts';
+
+/** What one key has in a store with retention. */
+export interface Expirable {
+  readonly isEmpty: boolean;
+  /** Forgets what ends at or before `limit`; true if nothing is left. */
+  expire(limit: number): boolean;
+}
 
 /**
- * What expires when: buckets of window starts, each with the keys that have a window in it. A bucket
+ * What expires when: buckets of times, each with the keys that have something to forget in it. A bucket
  * goes once all of it has expired, so each window is touched once for its expiry; readers leave out
  * what has expired meanwhile.
  */
-export class WindowExpiry<K> {
+export class Expiry<E extends Expirable> {
   readonly #bucketMs: number;
-  readonly #onEmpty: (windows: KeyWindows<K>) => void;
-  readonly #buckets = new Map<number, KeyWindows<K>[]>();
+  readonly #onEmpty: (key: E) => void;
+  readonly #buckets = new Map<number, E[]>();
   /** Bucket numbers, lowest first. */
   #order: number[] = [];
 
-  constructor(retentionMs: number, onEmpty: (windows: KeyWindows<K>) => void) {
+  constructor(retentionMs: number, onEmpty: (key: E) => void) {
     this.#bucketMs = Math.max(1, Math.floor(retentionMs / EXPIRY_BUCKETS_PER_RETENTION));
     this.#onEmpty = onEmpty;
   }
 
-  /** A window that was not there before. */
-  add(windowStart: number, windows: KeyWindows<K>): void {
-    const number = Math.floor(windowStart / this.#bucketMs);
+  /** This key has something to forget once `time` has expired. */
+  add(time: number, key: E): void {
+    const number = Math.floor(time / this.#bucketMs);
     const bucket = this.#buckets.get(number);
     if (bucket !== undefined) {
-      bucket.push(windows);
+      bucket.push(key);
       return;
     }
-    this.#buckets.set(number, [windows]);
+    this.#buckets.set(number, [key]);
     let at = this.#order.length;
     while (at > 0 && (this.#order[at - 1] as number) > number) at--;
     this.#order.splice(at, 0, number);
   }
 
-  /** Every window that starts at or before `limit` has expired. */
+  /** Everything at or before `limit` has expired. */
   advanceTo(limit: number): void {
     let gone = 0;
     while (gone < this.#order.length) {
       const number = this.#order[gone] as number;
       if ((number + 1) * this.#bucketMs - 1 > limit) break;
-      for (const windows of this.#buckets.get(number) ?? []) {
+      for (const key of this.#buckets.get(number) ?? []) {
         // An empty one was emptied by deletes, and forgotten then.
-        if (!windows.isEmpty && windows.expire(limit)) this.#onEmpty(windows);
+        if (!key.isEmpty && key.expire(limit)) this.#onEmpty(key);
       }
       this.#buckets.delete(number);
       gone++;

@@ -1,0 +1,21 @@
+import type { StreamsConfig } from './config/streams-config.ts';
+import type { BindOptions } from './topology/bind.ts';
+
+/** How a configuration binds a topology: the same for an application and for a test driver. */
+export function bindOptions(config: StreamsConfig): BindOptions {
+  return {
+    applicationId: config.get('application.id'),
+    defaultKeySerde: config.get('default.key.serde'),
+    defaultValueSerde: config.get('default.value.serde'),
+    defaultTimestampExtractor: config.get('default.timestamp.extractor'),
+    changelogAdditionalRetentionMs: config.get('windowstore.changelog.additional.retention.ms'),
+    storeType: isInMemory(config.get('dsl.store.suppliers.class')) ? 'inMemory' : 'persistent',
+    storeFormat: config.get('dsl.store.format') as 'DEFAULT' | 'HEADERS',
+    cacheMaxBytes: config.get('statestore.cache.max.bytes'),
+  };
+}
+
+/** By our name, or by the name of Kafka Streams' class. */
+function isInMemory(suppliers: string): boolean {
+  return suppliers === 'inMemory' || suppliers.endsWith('InMemoryDslStoreSuppliers');
+}
