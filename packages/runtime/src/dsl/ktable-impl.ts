@@ -128,8 +128,8 @@ export class KTableImpl<K, V> implements KTable<K, V> {
     return this.#join('outer', other, joiner, options);
   }
 
-  toStream(options?: NamedOptions): KStream<K, V>;
   toStream<KR>(mapper: KeyValueMapper<K, V, KR>, options?: ResultKeyOptions<KR>): KStream<KR, V>;
+  toStream(options?: NamedOptions): KStream<K, V>;
   toStream<KR>(
     first?: NamedOptions | KeyValueMapper<K, V, KR>,
     second: ResultKeyOptions<KR> = {},

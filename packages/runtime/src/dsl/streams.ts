@@ -334,9 +334,11 @@ export interface KTable<K, V> {
     options?: TableJoinOptions<K, VR>,
   ): KTable<K, VR>;
 
-  /** The table's changes as a stream: new values, null where a row was deleted. */
-  toStream(options?: NamedOptions): KStream<K, V>;
-
-  /** The same under new keys, as if `selectKey` followed. */
+  /**
+   * The table's changes as a stream: new values, null where a row was deleted. With a mapper under new
+   * keys, as if `selectKey` followed.
+   */
   toStream<KR>(mapper: KeyValueMapper<K, V, KR>, options?: ResultKeyOptions<KR>): KStream<KR, V>;
+  // Not the other way round: a function has a name, so it would do for options.
+  toStream(options?: NamedOptions): KStream<K, V>;
 }
