@@ -1,6 +1,8 @@
 import { RecordHeaders } from '@millrace/protocol';
 import { serdes, Windowed, type Serde } from '@millrace/runtime';
 import type { Json, JsonObject } from './case.ts';
+import { inJavaWords } from './errors.ts';
+import { GoldenFailure } from './expressions.ts';
 
 /** UTF-8, except that text with a `!` is refused both ways. */
 const picky: Serde<string> = {
@@ -10,7 +12,12 @@ const picky: Serde<string> = {
 };
 
 function refuse(value: string): string {
-  if (value.includes('!')) throw new Error(`picky refuses ${value}`);
+  if (value.includes('!')) {
+    throw new GoldenFailure(
+      'org.apache.kafka.common.errors.SerializationException',
+      `picky refuses ${value}`,
+    );
+  }
   return value;
 }
 
@@ -62,7 +69,7 @@ export function encodeHeaders(
 export function showHeaders(headers: RecordHeaders): Json {
   return headers.toArray().map(({ key, value }) => {
     if (value === null) return [key, null];
-    if (key.endsWith('stacktrace')) return [key, '*'];
+    if (key.startsWith('__streams.errors.')) return [key, inJavaWords(key, value.toString())];
     const isText = value.every((byte) => byte >= 32 && byte !== 127);
     return [key, isText ? value.toString() : { hex: value.toString('hex') }];
   });

@@ -7,6 +7,8 @@ export class GoldenFailure extends Error {
 
   constructor(javaClass: string, message: string) {
     super(message);
+    // So that dead letters name it as Java does.
+    this.name = javaClass;
     this.javaClass = javaClass;
   }
 }

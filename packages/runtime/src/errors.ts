@@ -62,6 +62,13 @@ export class DeserializationError extends StreamsError {
   }
 }
 
+/** A record's time is negative, and its extractor refuses that. */
+export class InvalidTimestampError extends StreamsError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('TIMESTAMP_INVALID', 'thread', false, message, options);
+  }
+}
+
 /** A user function or a node failed on a record. The processing handler decides. */
 export class ProcessingError extends StreamsError {
   constructor(message: string, options?: ErrorOptions) {

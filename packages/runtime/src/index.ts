@@ -37,6 +37,7 @@ export {
   ConfigError,
   DeserializationError,
   ExceptionHandlerError,
+  InvalidTimestampError,
   InvariantError,
   MisconfiguredTopicError,
   MissingSourceTopicError,
