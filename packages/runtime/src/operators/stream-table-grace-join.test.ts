@@ -51,7 +51,7 @@ describe.each([
         versioned(history),
         (left, right, key) => {
           origins.push(`${left}@${String(task.context.origin?.offset ?? 'none')}`);
-          return answer(`${String(key)}:${left}+${String(right)}`);
+          return answer(`${String(key as string | null)}:${left}+${String(right)}`);
         },
         isLeft,
         'b',

@@ -65,7 +65,7 @@ describe('buffer of a join with grace', () => {
 
   it('restores records, stream time and number of arrival', () => {
     const { task, buffer, put, letGo } = open(10);
-    const key = `${recordedKey}`;
+    const key = recordedKey;
     restoreInto(buffer, [
       { key, value: recordedValue },
       { key: '00000000000000136200000007', value: recordedValue },
@@ -93,10 +93,10 @@ describe('buffer of a join with grace', () => {
 
   it.each([
     ['a short key', '0000', recordedValue],
-    ['a cut value', `${recordedKey}`, recordedValue.slice(0, 60)],
+    ['a cut value', recordedKey, recordedValue.slice(0, 60)],
     [
       'a record without a value',
-      `${recordedKey}`,
+      recordedKey,
       `${recordedValue.slice(0, 98)}ffffffff${'00'.repeat(8)}`,
     ],
     ['a key longer than the record says', null, recordedValue],
