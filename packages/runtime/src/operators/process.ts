@@ -1,19 +1,14 @@
-import type { Logger } from 'pino';
 import type { RecordHeaders } from '@millrace/protocol';
-import { parseDurationMs, type Duration } from '../duration.ts';
-import { TopologyError } from '../errors.ts';
-import type { StateStore, StoreBuilder } from '../state/store.ts';
 import { isPromise } from './outcome.ts';
 import type {
   FixedKeyProcessor,
   FixedKeyProcessorContext,
   Processor,
   ProcessorContext,
-  RecordMetadata,
 } from './processor-api.ts';
 import { ProcessorNode, type Outcome } from './processor-node.ts';
 import { ProcessorUsageError } from './processor-usage-error.ts';
-import type { Cancellable, PunctuationType, Punctuator, ScheduleOptions } from './punctuation.ts';
+import type { Punctuator } from './punctuation.ts';
 import {
   FixedKeyRecord,
   fixedKeyRecord,
@@ -23,6 +18,7 @@ import {
   type RecordParts,
 } from './stream-record.ts';
 import type { TaskContext } from './task-context.ts';
+import { UserContext } from './user-context.ts';
 
 type AnyProcessor = Processor<unknown, unknown> | FixedKeyProcessor<unknown, unknown>;
 type AnyRecord = RecordParts<unknown, unknown> | FixedKeyRecord<unknown, unknown>;
@@ -61,7 +57,7 @@ export class ProcessOperator extends ProcessorNode {
 
   override start(): Outcome {
     const task = this.#task as TaskContext;
-    const context = new UserContext(this, task, this.#stores, (record, childName) =>
+    const context = new ForwardingContext(this, task, this.#stores, (record, childName) =>
       this.#forward(record, childName),
     );
     const result = (this.#processor as Processor<unknown, unknown>).init?.(
@@ -220,12 +216,10 @@ export class ProcessOperator extends ProcessorNode {
 }
 
 /** What the user's processor sees of its node and task. */
-class UserContext
+class ForwardingContext
+  extends UserContext
   implements ProcessorContext<unknown, unknown>, FixedKeyProcessorContext<unknown, unknown>
 {
-  readonly #node: ProcessOperator;
-  readonly #task: TaskContext;
-  readonly #stores: ReadonlySet<string>;
   readonly #forward: (record: AnyRecord, childName: string | undefined) => Outcome;
 
   constructor(
@@ -234,90 +228,12 @@ class UserContext
     stores: ReadonlySet<string>,
     forward: (record: AnyRecord, childName: string | undefined) => Outcome,
   ) {
-    this.#node = node;
-    this.#task = task;
-    this.#stores = stores;
+    super(node, task, stores);
     this.#forward = forward;
-  }
-
-  get applicationId(): string {
-    return this.#task.applicationId;
-  }
-
-  get taskId(): string {
-    const { subtopology, partition } = this.#task.taskId;
-    return `${String(subtopology)}_${String(partition)}`;
-  }
-
-  get logger(): Logger {
-    return this.#task.logger;
-  }
-
-  get appConfigs(): Readonly<Record<string, unknown>> {
-    return this.#task.appConfigs;
-  }
-
-  get recordMetadata(): RecordMetadata | null {
-    if (!this.#node.isActive) return null;
-    const task = this.#task;
-    return { topic: task.topic, partition: task.partition, offset: task.offset() };
-  }
-
-  currentStreamTimeMs(): number {
-    return this.#task.currentStreamTimeMs();
-  }
-
-  currentSystemTimeMs(): number {
-    return this.#task.currentSystemTimeMs();
-  }
-
-  getStateStore<S extends StateStore>(store: string | StoreBuilder<S>): S {
-    const name = typeof store === 'string' ? store : store.name;
-    if (this.#stores.has(name) || this.#task.hasGlobalStore?.(name) === true) {
-      return this.#task.store(name) as S;
-    }
-    const known = [...this.#stores].join(', ') || 'none';
-    throw new TopologyError(
-      `The processor ${this.#node.name} has no access to the store ${name}, because it is not connected to it. ` +
-        `Name the store in the options of process() or processValues(), let the supplier bring it, or use ` +
-        `connectProcessorAndStateStores(). Connected are: ${known}.`,
-      { context: { node: this.#node.name, store: name } },
-    );
-  }
-
-  schedule(
-    interval: Duration,
-    type: PunctuationType,
-    punctuator: Punctuator,
-    options: ScheduleOptions = {},
-  ): Cancellable {
-    const intervalMs = parseDurationMs(interval);
-    if (intervalMs === null || !Number.isSafeInteger(intervalMs) || intervalMs < 1) {
-      throw this.#invalid(`every ${JSON.stringify(interval)}`, 'the least is 1 ms');
-    }
-    const { startTime = null } = options;
-    if (startTime !== null && !(Number.isSafeInteger(startTime) && startTime >= 0)) {
-      throw this.#invalid(`from ${String(startTime)}`, 'a start time is in ms since 1970');
-    }
-    const node = this.#node;
-    return this.#task.schedule(node, type, startTime, intervalMs, (timestamp) =>
-      node.punctuate(punctuator, timestamp),
-    );
-  }
-
-  commit(): void {
-    this.#task.requestCommit();
   }
 
   forward(record: AnyRecord, childName?: string): Outcome {
     return this.#forward(record, childName);
-  }
-
-  #invalid(what: string, rule: string): ProcessorUsageError {
-    return new ProcessorUsageError(
-      `The processor ${this.#node.name} cannot schedule a punctuation ${what}: ${rule}.`,
-      { context: { node: this.#node.name } },
-    );
   }
 }
 
