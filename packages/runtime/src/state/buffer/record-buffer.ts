@@ -9,8 +9,12 @@ import type { BufferOptions } from './change-buffer.ts';
 import { changelogError } from './changelog-error.ts';
 import { TimeOrderedQueue } from './time-ordered-queue.ts';
 
+/** What Kafka's time-first keys begin with. */
+const TIME_FIRST = 0;
+const PREFIX_BYTES = 1;
 const TIME_BYTES = 8;
 const SEQUENCE_BYTES = 4;
+const KEY_START = PREFIX_BYTES + TIME_BYTES;
 const MAX_SEQUENCE = 0x7fffffff;
 const PRODUCER_TIME = -1;
 const withoutTime = bufferedRecordSerde(false);
@@ -20,8 +24,8 @@ const withoutTime = bufferedRecordSerde(false);
  * timestamp, key bytes and arrival, until stream time has gone on by the grace period. Stream time is
  * the buffer's own: the highest timestamp that was put.
  *
- * Each record goes to the changelog at once, and a tombstone when it is let go. Key: timestamp (8
- * bytes), the key's bytes, number of arrival (4 bytes); value: see `writeBuffered`.
+ * Each record goes to the changelog at once, and a tombstone when it is let go. Key: a 0
+ * byte, timestamp (8 bytes), the key's bytes, number of arrival (4 bytes); value: see `writeBuffered`.
  */
 export class RecordBuffer<K, V> implements StateStore {
   readonly name: string;
@@ -31,7 +35,7 @@ export class RecordBuffer<K, V> implements StateStore {
   readonly #graceMs: number;
   readonly #queue = new TimeOrderedQueue<BufferedRecord>();
   readonly #text = new ByteText();
-  readonly #frame = Buffer.alloc(TIME_BYTES + SEQUENCE_BYTES);
+  readonly #frame = Buffer.alloc(KEY_START + SEQUENCE_BYTES);
   #streamTime = -1;
   #sequence = 0;
   #changelog: PartitionAppender | null = null;
@@ -91,7 +95,7 @@ export class RecordBuffer<K, V> implements StateStore {
 
   keyOf(record: BufferedRecord): K {
     const { id } = record;
-    return this.#text.read(id.slice(TIME_BYTES, id.length - SEQUENCE_BYTES), this.#options.key);
+    return this.#text.read(id.slice(KEY_START, id.length - SEQUENCE_BYTES), this.#options.key);
   }
 
   valueOf(record: BufferedRecord): V {
@@ -128,11 +132,12 @@ export class RecordBuffer<K, V> implements StateStore {
 
   #restore(cursor: RecordCursor): void {
     const { buffer, keyStart, keyEnd } = cursor;
-    if (keyStart < 0 || keyEnd - keyStart < TIME_BYTES + SEQUENCE_BYTES) {
+    if (keyStart < 0 || keyEnd - keyStart < KEY_START + SEQUENCE_BYTES) {
       throw new RangeError('its key is shorter than a timestamp and a number of arrival');
     }
+    if (buffer[keyStart] !== TIME_FIRST) throw new RangeError('its key does not begin with a 0');
     const id = buffer.toString('latin1', keyStart, keyEnd);
-    const time = readTimestamp(buffer, keyStart);
+    const time = readTimestamp(buffer, keyStart + PREFIX_BYTES);
     // What has been let go counts for stream time and arrival, too.
     if (time > this.#streamTime) this.#streamTime = time;
     const sequence = buffer.readInt32BE(keyEnd - SEQUENCE_BYTES);
@@ -152,8 +157,8 @@ export class RecordBuffer<K, V> implements StateStore {
 
   #id(timestamp: number, key: string, sequence: number): string {
     const frame = this.#frame;
-    frame.writeInt32BE(sequence, writeTimestamp(timestamp, frame, 0));
-    return frame.toString('latin1', 0, TIME_BYTES) + key + frame.toString('latin1', TIME_BYTES);
+    frame.writeInt32BE(sequence, writeTimestamp(timestamp, frame, PREFIX_BYTES));
+    return frame.toString('latin1', 0, KEY_START) + key + frame.toString('latin1', KEY_START);
   }
 
   #log(id: string, record: BufferedRecord | null): void {
