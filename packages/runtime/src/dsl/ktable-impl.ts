@@ -1,5 +1,5 @@
 import type { DerivedTable } from '../operators/derived-table.ts';
-import type { Predicate } from '../operators/filter.ts';
+import type { Predicate, ValueGuard } from '../operators/filter.ts';
 import type { KeyValue, KeyValueMapper } from '../operators/map.ts';
 import type { ValueMapper } from '../operators/map-values.ts';
 import type { ProcessorNode } from '../operators/processor-node.ts';
@@ -45,11 +45,21 @@ export class KTableImpl<K, V> implements KTable<K, V> {
     return this.#state.queryableStoreName;
   }
 
-  filter(predicate: Predicate<K, V>, options: MaterializedOptions<K, V> = {}): KTable<K, V> {
+  filter<VR extends V>(
+    predicate: ValueGuard<K, V, VR>,
+    options?: MaterializedOptions<K, VR>,
+  ): KTable<K, VR>;
+  filter(predicate: Predicate<K, V>, options?: MaterializedOptions<K, V>): KTable<K, V>;
+  filter(predicate: Predicate<K, V>, options: MaterializedOptions<K, V> = {}): unknown {
     return this.#filter(predicate, false, options);
   }
 
-  filterNot(predicate: Predicate<K, V>, options: MaterializedOptions<K, V> = {}): KTable<K, V> {
+  filterNot<VX extends V>(
+    predicate: ValueGuard<K, V, VX>,
+    options?: MaterializedOptions<K, Exclude<V, VX>>,
+  ): KTable<K, Exclude<V, VX>>;
+  filterNot(predicate: Predicate<K, V>, options?: MaterializedOptions<K, V>): KTable<K, V>;
+  filterNot(predicate: Predicate<K, V>, options: MaterializedOptions<K, V> = {}): unknown {
     return this.#filter(predicate, true, options);
   }
 
@@ -73,11 +83,18 @@ export class KTableImpl<K, V> implements KTable<K, V> {
     options: TransformValuesOptions<K, VR> = {},
   ): KTable<K, VR> {
     const name = this.#name(prefixes.tableTransformValues, options);
-    const table = new TransformedTable(this.#state.table, supplier, options.store ?? null);
+    const stores = options.stores ?? [];
+    const storeNames = new Set(
+      stores.map((store) => (typeof store === 'string' ? store : store.name)),
+    );
+    const { table: parent } = this.#state;
+    const own = options.store ?? null;
+    const table = new TransformedTable(name, parent, supplier, own, storeNames);
     const create = (nodeName: string): ProcessorNode =>
       new TableTransformValuesOperator(nodeName, table, supplier());
     return this.#derive(name, table, create, options.value ?? null, options, {
-      readsStores: options.stores ?? [],
+      stores: stores.filter((store) => typeof store === 'object'),
+      readsStores: stores.filter((store) => typeof store === 'string'),
     });
   }
 
@@ -189,7 +206,7 @@ export class KTableImpl<K, V> implements KTable<K, V> {
         : materializedStore(options.store, keySerde, valueSerde, options);
     const node = new OperatorNode(name, create, {
       ...operatorOptions,
-      stores: store === null ? [] : [store],
+      stores: [...(store === null ? [] : [store]), ...(operatorOptions.stores ?? [])],
     });
     if (isMaterialized(options)) node.isOutputVersioned = store?.isVersioned ?? false;
     builder.graph.add(node, graphNode);

@@ -102,9 +102,10 @@ export interface MaterializedOptions<K, V> extends TableStoreOptions<K, V> {
   readonly supplier?: KeyValueStoreSupplier | VersionedStoreSupplier | undefined;
 }
 
-/** Of a table's `transformValues`: `stores` are those that the transformer uses, by name. */
+/** Of a table's `transformValues`. */
 export interface TransformValuesOptions<K, V> extends MaterializedOptions<K, V> {
-  readonly stores?: readonly string[] | undefined;
+  /** Stores that the transformer uses: by name, or new ones, which are added then. */
+  readonly stores?: readonly (string | StoreBuilder)[] | undefined;
 }
 
 /**

@@ -63,6 +63,10 @@ export class DerivedGetter<K, V, VR> implements ValueGetter<K, VR> {
     this.#parent.init(context);
   }
 
+  start(): Outcome {
+    return this.#parent.start?.();
+  }
+
   get(key: K): Awaitable<VR | null> {
     return this.#derived(key, this.#parent.get(key));
   }
@@ -71,8 +75,8 @@ export class DerivedGetter<K, V, VR> implements ValueGetter<K, VR> {
     return this.#derived(key, this.#parent.getAsOf(key, timestamp));
   }
 
-  close(): void {
-    this.#parent.close?.();
+  close(): unknown {
+    return this.#parent.close?.();
   }
 
   #derived(key: K, value: Awaitable<V | null>): Awaitable<VR | null> {

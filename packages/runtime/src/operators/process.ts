@@ -18,7 +18,7 @@ import {
   type RecordParts,
 } from './stream-record.ts';
 import type { TaskContext } from './task-context.ts';
-import { UserContext } from './user-context.ts';
+import { UserContext, type StoreUser } from './user-context.ts';
 
 type AnyProcessor = Processor<unknown, unknown> | FixedKeyProcessor<unknown, unknown>;
 type AnyRecord = RecordParts<unknown, unknown> | FixedKeyRecord<unknown, unknown>;
@@ -30,9 +30,11 @@ type AnyRecord = RecordParts<unknown, unknown> | FixedKeyRecord<unknown, unknown
  * records made of those that it was given, so keys stay. A negative timestamp is an error.
  * Punctuators may forward as well; the record then has no topic, partition or offset.
  */
-export class ProcessOperator extends ProcessorNode {
+export class ProcessOperator extends ProcessorNode implements StoreUser {
   readonly #processor: AnyProcessor;
   readonly #keepsKeys: boolean;
+  recordTimestamp = -1;
+  recordHeaders: RecordHeaders | null = null;
   #task: TaskContext | null = null;
   #stores: ReadonlySet<string> = new Set();
   /** While the processor or one of its punctuators may forward. */
@@ -74,6 +76,8 @@ export class ProcessOperator extends ProcessorNode {
     headers: RecordHeaders | null,
   ): Outcome {
     this.#isActive = true;
+    this.recordTimestamp = timestamp;
+    this.recordHeaders = headers;
     let result: unknown;
     try {
       result = this.#keepsKeys
@@ -92,6 +96,8 @@ export class ProcessOperator extends ProcessorNode {
   /** Calls a punctuator as if its time were the record's. */
   punctuate(punctuator: Punctuator, timestamp: number): Outcome {
     this.#isActive = true;
+    this.recordTimestamp = timestamp;
+    this.recordHeaders = null;
     let result: unknown;
     try {
       result = punctuator(timestamp);

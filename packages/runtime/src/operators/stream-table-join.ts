@@ -35,6 +35,14 @@ export class StreamTableJoinOperator<K, L, R, VR> extends ProcessorNode {
     this.#getter.init(context);
   }
 
+  override start(): Outcome {
+    return this.#getter.start?.();
+  }
+
+  override close(): unknown {
+    return this.#getter.close?.();
+  }
+
   override process(
     key: unknown,
     value: unknown,

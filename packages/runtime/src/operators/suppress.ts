@@ -80,8 +80,12 @@ class SuppressedGetter<K, V> implements ValueGetter<K, V> {
     return this.get(key);
   }
 
-  close(): void {
-    this.#parent.close?.();
+  start(): Outcome {
+    return this.#parent.start?.();
+  }
+
+  close(): unknown {
+    return this.#parent.close?.();
   }
 }
 

@@ -1,5 +1,5 @@
 import { InvariantError } from '../errors.ts';
-import { isPromise, type Awaitable } from './outcome.ts';
+import { inOrder, isPromise, outcomeOf, type Awaitable, type Outcome } from './outcome.ts';
 import type { ValueGetter } from './table.ts';
 import type { JoinedTable } from './table-join.ts';
 import type { TaskContext } from './task-context.ts';
@@ -23,6 +23,10 @@ export class JoinGetter<K, L, R, VR> implements ValueGetter<K, VR> {
     this.#right.init(context);
   }
 
+  start(): Outcome {
+    return inOrder(this.#left.start?.(), () => this.#right.start?.());
+  }
+
   get(key: K): Awaitable<VR | null> {
     const left = this.#left.get(key);
     if (isPromise(left)) return this.#leftLater(key, left);
@@ -33,9 +37,9 @@ export class JoinGetter<K, L, R, VR> implements ValueGetter<K, VR> {
     throw new InvariantError('The result of a join of tables keeps no history.');
   }
 
-  close(): void {
-    this.#left.close?.();
-    this.#right.close?.();
+  close(): unknown {
+    const left = outcomeOf(this.#left.close?.());
+    return inOrder(left, () => outcomeOf(this.#right.close?.()));
   }
 
   #withLeft(key: K, left: L | null, leftTimestamp: number): Awaitable<VR | null> {

@@ -43,8 +43,12 @@ export class TableJoinSideOperator<K, L, R, VR> extends ProcessorNode {
     this.#other.init(context);
   }
 
-  override close(): void {
-    this.#other.close?.();
+  override start(): Outcome {
+    return this.#other.start?.();
+  }
+
+  override close(): unknown {
+    return this.#other.close?.();
   }
 
   override process(

@@ -1,15 +1,22 @@
 import { DerivedGetter, DerivedTable, DerivedTableOperator } from './derived-table.ts';
-import { isPromise, type Awaitable } from './outcome.ts';
+import { inOrder, isPromise, outcomeOf, type Awaitable, type Outcome } from './outcome.ts';
+import type { ProcessingContext } from './processor-api.ts';
+import type { Punctuator } from './punctuation.ts';
 import type { TableSource, ValueGetter } from './table.ts';
 import type { TaskContext } from './task-context.ts';
+import { UserContext, type StoreUser, type UserNode } from './user-context.ts';
 
-/** Makes a table's values, with the help of state stores (Kafka Streams' ValueTransformerWithKey). */
+/**
+ * Makes a table's values, with the help of state stores (Kafka Streams' ValueTransformerWithKey). It
+ * forwards nothing by itself. Every method may be asynchronous.
+ */
 export interface ValueTransformer<K, V, VR> {
   /** Once, before the first value. */
-  init?(context: TaskContext): void;
+  init?(context: ProcessingContext): Awaitable<unknown>;
   /** Is given null for a deleted row, too; null as a result deletes. */
   transform(value: V | null, key: K): Awaitable<VR | null>;
-  close?(): void;
+  /** Once, when the task is given up. */
+  close?(): Awaitable<unknown>;
 }
 
 /** Makes one per task, and another for each operator that reads the table, if it is not stored. */
@@ -17,71 +24,123 @@ export type ValueTransformerSupplier<K, V, VR> = () => ValueTransformer<K, V, VR
 
 /** What a table of transformed values is to other operators. */
 export class TransformedTable<K, V, VR> extends DerivedTable<K, V, VR> {
+  /**
+   * @param name of the operator's node
+   * @param stores names of those that transformers may use
+   */
   constructor(
+    name: string,
     parent: TableSource<K, V>,
     supplier: ValueTransformerSupplier<K, V, VR>,
     storeName: string | null,
+    stores: ReadonlySet<string>,
   ) {
-    super(parent, storeName, (getter) => new TransformingGetter(getter, supplier()));
+    super(parent, storeName, (getter) => {
+      const host = new TransformerHost(name, supplier());
+      host.stores = stores;
+      return new TransformingGetter(getter, host);
+    });
   }
 }
 
-class TransformingGetter<K, V, VR> extends DerivedGetter<K, V, VR> {
+/** A transformer with the context that it is given. */
+class TransformerHost<K, V, VR> implements UserNode {
+  readonly name: string;
   readonly #transformer: ValueTransformer<K, V, VR>;
+  stores: ReadonlySet<string> = new Set();
+  isActive = false;
 
-  constructor(parent: ValueGetter<K, V>, transformer: ValueTransformer<K, V, VR>) {
-    super(parent, (key, value) => transformed(transformer, key, value));
+  constructor(name: string, transformer: ValueTransformer<K, V, VR>) {
+    this.name = name;
     this.#transformer = transformer;
   }
 
-  override init(context: TaskContext): void {
-    super.init(context);
-    this.#transformer.init?.(context);
+  start(task: TaskContext): Outcome {
+    const context = new UserContext(this, task, this.stores);
+    return inOrder(outcomeOf(this.#transformer.init?.(context)), () => {
+      this.isActive = true;
+      return undefined;
+    });
   }
 
-  override close(): void {
-    super.close();
-    this.#transformer.close?.();
+  punctuate(punctuator: Punctuator, timestamp: number): Outcome {
+    return outcomeOf(punctuator(timestamp));
   }
-}
 
-function transformed<K, V, VR>(
-  transformer: ValueTransformer<K, V, VR>,
-  key: K,
-  value: V | null,
-): Awaitable<VR | null> {
-  const result = transformer.transform(value, key);
-  return isPromise(result) ? orNull(result) : (result ?? null);
+  transform(key: K, value: V | null): Awaitable<VR | null> {
+    const result = this.#transformer.transform(value, key);
+    return isPromise(result) ? orNull(result) : (result ?? null);
+  }
+
+  close(): Outcome {
+    return outcomeOf(this.#transformer.close?.());
+  }
 }
 
 async function orNull<T>(pending: PromiseLike<T | null>): Promise<T | null> {
   return (await pending) ?? null;
 }
 
+class TransformingGetter<K, V, VR> extends DerivedGetter<K, V, VR> {
+  readonly #host: TransformerHost<K, V, VR>;
+  #task: TaskContext | null = null;
+
+  constructor(parent: ValueGetter<K, V>, host: TransformerHost<K, V, VR>) {
+    super(parent, (key, value) => host.transform(key, value));
+    this.#host = host;
+  }
+
+  override init(context: TaskContext): void {
+    super.init(context);
+    this.#task = context;
+  }
+
+  override start(): Outcome {
+    return inOrder(super.start(), () => this.#host.start(this.#task as TaskContext));
+  }
+
+  override close(): unknown {
+    return inOrder(outcomeOf(super.close()), () => this.#host.close());
+  }
+}
+
 /**
  * `transformValues` of a table. Forwards each change with the value that the transformer returns for
  * its new one, tombstones included: it is called with null then. Key, timestamp and headers stay.
  * Without a store of its own the transformer is called again for the old value if somebody below
- * asked for it; operators that read the table have a transformer each.
+ * asked for it; operators that read the table have a transformer each, called at each read.
  */
-export class TableTransformValuesOperator<K, V, VR> extends DerivedTableOperator<K, V, VR> {
-  readonly #transformer: ValueTransformer<K, V, VR>;
+export class TableTransformValuesOperator<K, V, VR>
+  extends DerivedTableOperator<K, V, VR>
+  implements StoreUser
+{
+  readonly #host: TransformerHost<K, V, VR>;
+  #task: TaskContext | null = null;
 
   constructor(
     name: string,
     table: TransformedTable<K, V, VR>,
     transformer: ValueTransformer<K, V, VR>,
   ) {
-    super(name, table, (key, value) => transformed(transformer, key, value));
-    this.#transformer = transformer;
+    const host = new TransformerHost(name, transformer);
+    super(name, table, (key, value) => host.transform(key, value));
+    this.#host = host;
+  }
+
+  connect(stores: ReadonlySet<string>): void {
+    this.#host.stores = stores;
   }
 
   override init(context: TaskContext): void {
-    this.#transformer.init?.(context);
+    this.#task = context;
     super.init(context);
   }
 
-  override close(): void {
-    this.#transformer.close?.();
+  override start(): Outcome {
+    return this.#host.start(this.#task as TaskContext);
+  }
+
+  override close(): unknown {
+    return this.#host.close();
   }
 }

@@ -1,5 +1,5 @@
 import type { TaskContext } from './task-context.ts';
-import type { Awaitable } from './outcome.ts';
+import type { Awaitable, Outcome } from './outcome.ts';
 
 /** Reads a table's current value while another node processes a record. One per task and reader. */
 export interface ValueGetter<K, V> {
@@ -8,11 +8,13 @@ export interface ValueGetter<K, V> {
   /** Of the row that the last `get` found, -1 if none: read it before anything else is called. */
   readonly foundTimestamp: number;
   init(context: TaskContext): void;
+  /** Right after `init`: what of it may be asynchronous. */
+  start?(): Outcome;
   /** null if the table has no row under this key. */
   get(key: K): Awaitable<V | null>;
   /** The row that was current at `timestamp`; only of versioned tables. */
   getAsOf(key: K, timestamp: number): Awaitable<V | null>;
-  close?(): void;
+  close?(): unknown;
 }
 
 /** How other nodes read a table: which stores they must be connected to, and a getter per task. */

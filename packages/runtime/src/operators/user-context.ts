@@ -7,13 +7,23 @@ import type { Outcome } from './processor-node.ts';
 import { ProcessorUsageError } from './processor-usage-error.ts';
 import type { Cancellable, PunctuationType, Punctuator, ScheduleOptions } from './punctuation.ts';
 import type { TaskContext } from './task-context.ts';
+import { userStore, type RecordInHand } from './user-stores.ts';
 
 /** A node that runs user code with a context of its own. */
-export interface UserNode {
+export interface UserNode extends RecordInHand {
   readonly name: string;
   /** Whether it has a record or a punctuation in hand. */
   readonly isActive: boolean;
   punctuate(punctuator: Punctuator, timestamp: number): Outcome;
+}
+
+/** A node that is told which stores the topology connects to it, before `init`. */
+export interface StoreUser {
+  connect(stores: ReadonlySet<string>): void;
+}
+
+export function isStoreUser(node: object): node is StoreUser {
+  return 'connect' in node;
 }
 
 /** What the user's processor sees of its node and task. */
@@ -62,7 +72,7 @@ export class UserContext implements ProcessingContext {
   getStateStore<S extends StateStore>(store: string | StoreBuilder<S>): S {
     const name = typeof store === 'string' ? store : store.name;
     if (this.#stores.has(name) || this.#task.hasGlobalStore?.(name) === true) {
-      return this.#task.store(name) as S;
+      return userStore(this.#task.store(name), this.#node) as S;
     }
     const known = [...this.#stores].join(', ') || 'none';
     throw new TopologyError(

@@ -1,8 +1,8 @@
 import type { StreamPartitioner } from '../operators/record-collector.ts';
-import { InvariantError } from '../errors.ts';
+import { InvariantError, TopologyError } from '../errors.ts';
 import type { ProcessorNode } from '../operators/processor-node.ts';
 import { DynamicSinkOperator } from '../operators/dynamic-sink.ts';
-import { ProcessOperator } from '../operators/process.ts';
+import { isStoreUser } from '../operators/user-context.ts';
 import { SinkOperator } from '../operators/sink.ts';
 import { SourceOperator } from '../operators/source.ts';
 import type { TopicNameExtractor } from '../operators/topic-name-extractor.ts';
@@ -10,6 +10,7 @@ import { changeSerde } from '../serdes/change.ts';
 import { SerdeResolver } from '../serdes/serde-resolver.ts';
 import type { RecordSerde } from '../serdes/serde.ts';
 import { changelogTopic } from '../state/store-builders.ts';
+import { isTopicName, TOPIC_NAME_RULE } from '../topic-name.ts';
 import type { StateStore, StoreSettings, StoreType } from '../state/store.ts';
 import type {
   BuiltTopology,
@@ -52,6 +53,8 @@ export interface BindOptions {
   readonly defaultValueSerde?: OptionalSerde;
   /** Of sources that name none; repartition topics always keep the records' own time. */
   readonly defaultTimestampExtractor?: TimestampExtractor | null;
+  /** `ensure.explicit.internal.resource.naming`: refuses stores and internal topics without a name of their own. */
+  readonly ensureExplicitNames?: boolean;
   /** `windowstore.changelog.additional.retention.ms`, default one day. */
   readonly changelogAdditionalRetentionMs?: number;
   /** `dsl.store.suppliers.class`, default persistent. */
@@ -70,6 +73,7 @@ export function bindInternalTopology(
   topology: InternalTopology,
   options: BindOptions,
 ): BuiltTopology {
+  if (options.ensureExplicitNames === true) topology.generatedNames.refuse();
   const serdes = new SerdeResolver(
     options.defaultKeySerde ?? null,
     options.defaultValueSerde ?? null,
@@ -84,6 +88,7 @@ export function bindInternalTopology(
     isCachingEnabled: (options.cacheMaxBytes ?? 0) > 0,
   };
   const topics = new TopicNames(topology, options.applicationId);
+  checkInternalTopicNames(topology, topics, options.applicationId);
   const makers = new Map<string, MakeNode>();
   for (const spec of topology.nodes.values()) {
     makers.set(spec.name, nodeMaker(spec, topology, options, serdes, topics));
@@ -93,6 +98,24 @@ export function bindInternalTopology(
   serdes.throwIfMissing();
   const bound = { topology, settings, groups: nodeGroups(topology), makers, stores };
   return builtTopology(bound, topics);
+}
+
+/** They consist of the application id and a name of the topology's, which are legal on their own. */
+function checkInternalTopicNames(
+  topology: InternalTopology,
+  topics: TopicNames,
+  applicationId: string,
+): void {
+  const names = [...topology.internalTopics.keys()].map((topic) => topics.full(topic));
+  for (const [store, { builder }] of topology.stores) {
+    if (builder.isLogged) names.push(changelogTopic(applicationId, store));
+  }
+  const illegal = names.filter((name) => !isTopicName(name));
+  if (illegal.length === 0) return;
+  throw new TopologyError(
+    `These internal topics would not have a legal name (${TOPIC_NAME_RULE}): ${illegal.join(', ')}. ` +
+      'Give the application, the store or the operator a shorter name.',
+  );
 }
 
 interface Bound {
@@ -295,7 +318,7 @@ function instantiate(
     for (const parent of spec.predecessors)
       (nodes.get(parent) as ProcessorNode).children.push(node);
     if (spec.kind === 'sink') continue;
-    if (node instanceof ProcessOperator) {
+    if (isStoreUser(node)) {
       node.connect(new Set([...spec.stores, ...topology.globalStores]));
     }
     for (const store of spec.stores) {
