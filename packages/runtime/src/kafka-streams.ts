@@ -24,6 +24,7 @@ import type { RestoreProgress } from './restore/progress.ts';
 import { StateMachine } from './state-machine.ts';
 import type { StateChange, StreamsEvent, StreamsState } from './states.ts';
 import { streamsTransitions } from './states.ts';
+import { GlobalThread } from './tasks/global-thread.ts';
 import { StreamThread } from './tasks/stream-thread.ts';
 import type { BuiltTopology } from './topology/built-topology.ts';
 import type { Topology } from './topology/topology.ts';
@@ -54,6 +55,8 @@ export class KafkaStreams {
   #client: StreamsClient | null = null;
   #admin: AdminPort | null = null;
   #threads: StreamThread[] = [];
+  /** Keeps the global stores; null if the topology has none. */
+  #globalThread: GlobalThread | null = null;
   #failedThreadCount = 0;
   #failure: Error | null = null;
   #closing: Promise<boolean> | null = null;
@@ -70,6 +73,7 @@ export class KafkaStreams {
       ...(options.configFile === undefined ? {} : { file: options.configFile }),
     });
     this.#topology = bindTopology(topology, bindOptions(this.#config));
+    this.#refuseEmpty();
     this.#clock = options.clock ?? systemClock;
     this.#random = options.random ?? systemRandom;
     this.#processId = uuidFrom(this.#random);
@@ -114,7 +118,10 @@ export class KafkaStreams {
     return this.#metrics.list();
   }
 
-  /** Connects and joins the group. Rejects, and ends in ERROR, if not even that is possible; only once. */
+  /**
+   * Connects, restores the global stores if there are any, and joins the group. Rejects, and ends in
+   * ERROR, if not even that is possible; only once.
+   */
   async start(): Promise<void> {
     this.#states.fire('start');
     if (this.#config.withoutEffect.length > 0) {
@@ -128,10 +135,16 @@ export class KafkaStreams {
         logger: this.#logger,
       });
       this.#admin = this.#client.admin();
-      for (let index = 1; index <= this.#config.get('num.stream.threads'); index++) {
+      await this.#startGlobalThread();
+      if (this.#closing !== null) return;
+      // With global stores only, nothing is left to be done by stream threads.
+      const threadCount =
+        this.#topology.subtopologies.length === 0 ? 0 : this.#config.get('num.stream.threads');
+      for (let index = 1; index <= threadCount; index++) {
         this.#threads.push(this.#createThread(index));
       }
       for (const thread of [...this.#threads]) thread.start();
+      if (threadCount === 0) this.#onThreadState();
     } catch (error) {
       await this.#shutDownWith(error as Error);
       throw error;
@@ -161,6 +174,8 @@ export class KafkaStreams {
       this.#logger.debug({ err: error, step }, 'a step of the stop failed');
     });
     const reports = await Promise.all(this.#threads.map((thread) => thread.stop(steps.leftMs)));
+    // After those that read its stores.
+    if (this.#globalThread !== null) reports.push(await this.#globalThread.stop(steps.leftMs));
     const client = this.#client;
     if (client !== null) await steps.run('close the client', (leftMs) => client.close(leftMs));
     const leftUndone = [...reports.flatMap((report) => report.leftUndone), ...steps.leftUndone];
@@ -176,6 +191,42 @@ export class KafkaStreams {
 
   // ----------------------------------------------------------------------------------- threads
 
+  #refuseEmpty(): void {
+    if (this.#topology.subtopologies.length > 0 || this.#topology.global !== null) return;
+    throw new TopologyError(
+      'The topology reads no topic: begin with stream(), table() or globalTable() of a StreamsBuilder, or with addSource().',
+    );
+  }
+
+  async #startGlobalThread(): Promise<void> {
+    const { global } = this.#topology;
+    if (global === null) return;
+    this.#globalThread = new GlobalThread({
+      name: `${this.#clientId}-GlobalStreamThread`,
+      clientId: this.#clientId,
+      topology: global,
+      config: this.#config,
+      client: this.#client as StreamsClient,
+      admin: this.#admin as AdminPort,
+      clock: this.#clock,
+      yieldToEventLoop: this.#options.yieldToEventLoop ?? yieldToEventLoop,
+      logger: this.#logger,
+      metrics: this.#metrics,
+      onState: () => {
+        this.#onThreadState();
+      },
+      onRestore: (progress) => {
+        this.#onRestore(progress);
+      },
+      // It has no replacement: what tasks join with would be out of date from here on.
+      onFailed: (error) => {
+        this.#failedThreadCount++;
+        void this.#shutDownWith(error);
+      },
+    });
+    await this.#globalThread.start();
+  }
+
   #createThread(index: number): StreamThread {
     const client = this.#client as StreamsClient;
     const admin = this.#admin as AdminPort;
@@ -186,6 +237,7 @@ export class KafkaStreams {
       clientId: this.#clientId,
       processId: this.#processId,
       topology: this.#topology,
+      globalStores: this.#globalThread?.stores,
       config: this.#config,
       client,
       admin,
@@ -218,7 +270,10 @@ export class KafkaStreams {
   }
 
   #onThreadState(): void {
-    if (this.#threads.every((thread) => thread.state === 'RUNNING')) {
+    const isGlobalReady = this.#globalThread === null || this.#globalThread.state === 'RUNNING';
+    const areThreadsReady = this.#threads.every((thread) => thread.state === 'RUNNING');
+    const areThreadsThere = this.#threads.length > 0 || this.#topology.subtopologies.length === 0;
+    if (isGlobalReady && areThreadsThere && areThreadsReady) {
       if (this.state === 'REBALANCING') this.#states.tryFire('allRunning');
     } else if (
       this.state === 'RUNNING' &&

@@ -33,6 +33,8 @@ export const STICKY_PARTITION_RECORDS = 512;
 export const RESTORE_SLICE_MAX_MS = 8;
 /** Changelog records that one partition applies before the next has its turn. */
 export const RESTORE_SLICE_RECORDS = 1_024;
+/** Records of one global topic's partition that are applied before the next has its turn. */
+export const GLOBAL_SLICE_RECORDS = 1_024;
 /** Raw changelog bytes that may wait in one partition before its fetching pauses. */
 export const RESTORE_BUFFER_MAX_BYTES = 16 * 1024 * 1024;
 /** Asked of each changelog partition in one fetch, bytes. */

@@ -82,6 +82,8 @@ export function addGlobalTable<K, V>(
     store,
   );
   builder.graph.add(node, builder.graph.root);
+  // It has no changelog.
+  if (options.store === undefined) builder.topology.generatedNames.store(storeName, false);
   return new GlobalKTableImpl<K, V>(globalTableView<K, V>(storeName), options.store ?? null);
 }
 

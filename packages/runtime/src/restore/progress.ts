@@ -1,7 +1,7 @@
 /** How far one store's restoration is; what the listener, the Observable and the log lines are made of. */
 export interface RestoreProgress {
   readonly kind: 'start' | 'batch' | 'end' | 'suspended';
-  /** `<subtopology>_<partition>`. */
+  /** `<subtopology>_<partition>`; `-1_-1` for global stores, which belong to no task. */
   readonly taskId: string;
   readonly storeName: string;
   readonly topic: string;

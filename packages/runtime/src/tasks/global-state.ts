@@ -52,8 +52,8 @@ export class GlobalState {
   readonly #context: StreamTaskContext;
   readonly #errors: TaskErrors;
   readonly #queues = new Map<string, RecordQueue>();
+  readonly #processed = new Map<RecordQueue, number>();
   #isStarted = false;
-  processedCount = 0;
 
   constructor(options: GlobalStateOptions) {
     const { applicationId, appConfigs, clock, handling, logger } = options;
@@ -82,6 +82,17 @@ export class GlobalState {
         return undefined;
       }),
     });
+  }
+
+  get processedCount(): number {
+    let sum = 0;
+    for (const count of this.#processed.values()) sum += count;
+    return sum;
+  }
+
+  /** Records that were taken from this partition, dropped ones included. */
+  processedOf(queue: RecordQueue): number {
+    return this.#processed.get(queue) ?? 0;
   }
 
   get droppedCount(): number {
@@ -185,15 +196,18 @@ export class GlobalState {
 
   #drain(queue: RecordQueue, maxRecords: number): Outcome {
     this.#context.queue = queue;
+    let count = 0;
     try {
-      for (let count = 0; count < maxRecords && queue.hasHead; count++) {
-        this.processedCount++;
+      while (count < maxRecords && queue.hasHead) {
+        count++;
         const outcome = queue.processHead();
         if (outcome instanceof Promise) return this.#drainLater(outcome, queue, maxRecords - count);
         queue.advance();
       }
     } catch (error) {
       throw this.#located(error, queue);
+    } finally {
+      this.#processed.set(queue, this.processedOf(queue) + count);
     }
     this.#context.queue = null;
     return undefined;
@@ -206,7 +220,7 @@ export class GlobalState {
     } catch (error) {
       throw this.#located(error, queue);
     }
-    await this.#drain(queue, maxRecords - 1);
+    await this.#drain(queue, maxRecords);
   }
 
   #located(error: unknown, queue: RecordQueue): Error {

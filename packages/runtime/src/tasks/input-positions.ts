@@ -5,21 +5,26 @@ import { NoOffsetError } from '../errors.ts';
 import type { OffsetReset } from '../topology/built-topology.ts';
 import type { InputPosition } from './stream-task.ts';
 
-/** The reset policy of a topic: the source's own, else `auto.offset.reset`. */
-export type ResetPolicy = (topic: string) => OffsetReset;
+/** Where partitions begin without a committed offset. */
+export interface Resets {
+  /** The source's own policy, else `auto.offset.reset`. */
+  policy(topic: string): OffsetReset;
+  /** Epoch ms, which durations are counted back from. */
+  nowMs(): number;
+}
 
 /** Where the partitions start: at the committed offset, else where the reset policy says. */
 export async function findInputPositions(
   partitions: readonly TopicPartition[],
   group: GroupPort,
   fetcher: FetchPort,
-  resetPolicy: ResetPolicy,
+  resets: Resets,
 ): Promise<InputPosition[]> {
   const committed = await group.committed(partitions, { requireStable: false });
   const missing = partitions.filter(
     (tp) => !committed.has(topicPartitionKey(tp.topic, tp.partition)),
   );
-  const resets = await resetOffsets(missing, fetcher, resetPolicy);
+  const starts = await resetOffsets(missing, fetcher, resets);
   return partitions.map(({ topic, partition }) => {
     const key = topicPartitionKey(topic, partition);
     const known = committed.get(key);
@@ -27,7 +32,7 @@ export async function findInputPositions(
       ? {
           topic,
           partition,
-          offset: resets.get(key) as bigint,
+          offset: starts.get(key) as bigint,
           committed: null,
           metadata: unknownPartitionMetadata,
         }
@@ -45,11 +50,11 @@ export async function findInputPositions(
 export async function resetOffsets(
   partitions: readonly TopicPartition[],
   fetcher: FetchPort,
-  resetPolicy: ResetPolicy,
+  resets: Resets,
 ): Promise<ReadonlyMap<string, bigint>> {
   if (partitions.length === 0) return new Map();
   const of = (policy: OffsetReset): TopicPartition[] =>
-    partitions.filter(({ topic }) => resetPolicy(topic) === policy);
+    partitions.filter(({ topic }) => resets.policy(topic) === policy);
   const [refused] = of('none');
   if (refused !== undefined) {
     throw new NoOffsetError(
@@ -59,12 +64,34 @@ export async function resetOffsets(
     );
   }
   const earliest = of('earliest');
-  const latest = of('latest');
+  const byTime = await offsetsByTime(partitions, fetcher, resets);
+  const latest = [
+    ...of('latest'),
+    ...partitions.filter(({ topic, partition }) => {
+      const isByTime = typeof resets.policy(topic) !== 'string';
+      return isByTime && !byTime.has(topicPartitionKey(topic, partition));
+    }),
+  ];
   const [beginnings, ends] = await Promise.all([
     earliest.length === 0 ? new Map<string, bigint>() : fetcher.beginningOffsets(earliest),
     latest.length === 0
       ? new Map<string, bigint>()
       : fetcher.endOffsets(latest, 'read_uncommitted'),
   ]);
-  return new Map([...beginnings, ...ends]);
+  return new Map([...beginnings, ...ends, ...byTime]);
+}
+
+/** Where a policy goes by time and the partition has a record that is young enough. */
+async function offsetsByTime(
+  partitions: readonly TopicPartition[],
+  fetcher: FetchPort,
+  resets: Resets,
+): Promise<ReadonlyMap<string, bigint>> {
+  const nowMs = resets.nowMs();
+  const queries = partitions.flatMap(({ topic, partition }) => {
+    const policy = resets.policy(topic);
+    if (typeof policy === 'string') return [];
+    return [{ topic, partition, timestampMs: Math.max(nowMs - policy.byDurationMs, 0) }];
+  });
+  return queries.length === 0 ? new Map() : await fetcher.offsetsForTimestamps(queries);
 }

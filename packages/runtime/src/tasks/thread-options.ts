@@ -7,6 +7,7 @@ import type { Clock } from '../platform/clock.ts';
 import type { YieldToEventLoop } from '../platform/event-loop.ts';
 import type { Random } from '../platform/random.ts';
 import type { RestoreListener } from '../restore/progress.ts';
+import type { StateStore } from '../state/store.ts';
 import type { BuiltTopology } from '../topology/built-topology.ts';
 import type { ThreadState } from './thread-states.ts';
 
@@ -18,6 +19,8 @@ export interface StreamThreadOptions {
   readonly clientId: string;
   readonly processId: string;
   readonly topology: BuiltTopology;
+  /** As tasks may see them. */
+  readonly globalStores?: ReadonlyMap<string, StateStore> | undefined;
   readonly config: StreamsConfig;
   readonly client: StreamsClient;
   readonly admin: AdminPort;

@@ -64,6 +64,27 @@ export function openRestoreFetcher(
   });
 }
 
+/** Unlike a changelog, a global topic is others' data: what they aborted is none of it. */
+export function openGlobalFetcher(
+  client: StreamsClient,
+  config: StreamsConfig,
+  onReady: () => void,
+): FetchPort {
+  const consumer = config.globalConsumer;
+  return client.fetcher({
+    isolationLevel:
+      consumer['isolation.level'] === 'read_committed' ? 'read_committed' : 'read_uncommitted',
+    maxWaitMs: consumer['fetch.max.wait.ms'],
+    minBytes: consumer['fetch.min.bytes'],
+    maxBytes: consumer['fetch.max.bytes'],
+    maxPartitionBytes: Math.max(
+      consumer['max.partition.fetch.bytes'],
+      RESTORE_FETCH_PARTITION_BYTES,
+    ),
+    onReady,
+  });
+}
+
 export function openProducer(
   client: StreamsClient,
   config: StreamsConfig,

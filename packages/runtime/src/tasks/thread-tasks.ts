@@ -5,7 +5,7 @@ import type { Restorer } from '../restore/restorer.ts';
 import type { OffsetReset } from '../topology/built-topology.ts';
 import { createTask, recordCacheFor } from './create-task.ts';
 import { FlowControl } from './flow-control.ts';
-import { findInputPositions, resetOffsets } from './input-positions.ts';
+import { findInputPositions, resetOffsets, type Resets } from './input-positions.ts';
 import type { TaskName } from './task-id.ts';
 import { TaskManager } from './task-manager.ts';
 import type { StreamThreadOptions } from './thread-options.ts';
@@ -23,12 +23,13 @@ export interface ThreadTaskParts {
 
 /** The task manager of a stream thread, as its configuration wants tasks to be. */
 export function createTaskManager(
-  { topology, config, clock, random }: StreamThreadOptions,
+  { topology, globalStores, config, clock, random }: StreamThreadOptions,
   parts: ThreadTaskParts,
 ): TaskManager {
   const { group, fetcher, producer, restorer, logger } = parts;
   const environment = {
     topology,
+    globalStores,
     config,
     producer,
     clock,
