@@ -40,6 +40,7 @@ export class Interpreter implements Interpretation {
   readonly branches = new Map<string, readonly string[]>();
   dynamicTypes: Types | null = null;
   readonly #options: InterpreterOptions;
+  readonly #explicitNames: boolean;
   readonly #results = new Map<string, Result>();
 
   constructor(config: Config, options: InterpreterOptions) {
@@ -53,6 +54,7 @@ export class Interpreter implements Interpretation {
     });
     this.defaults = { key: key ?? 'string', value: value ?? 'string' };
     this.#options = options;
+    this.#explicitNames = String(config['ensure.explicit.internal.resource.naming']) === 'true';
   }
 
   build(operations: readonly Operation[]): Topology {
@@ -60,7 +62,8 @@ export class Interpreter implements Interpretation {
       const result = this.#perform(operation);
       if (result !== null && operation.id !== undefined) this.put(operation.id, result);
     }
-    return this.builder.build();
+    const explicit = this.#explicitNames;
+    return this.builder.build({ 'ensure.explicit.internal.resource.naming': explicit });
   }
 
   result(id: unknown): Result {

@@ -8,6 +8,7 @@ export function bindOptions(config: StreamsConfig): BindOptions {
     defaultKeySerde: config.get('default.key.serde'),
     defaultValueSerde: config.get('default.value.serde'),
     defaultTimestampExtractor: config.get('default.timestamp.extractor'),
+    ensureExplicitNames: config.get('ensure.explicit.internal.resource.naming'),
     changelogAdditionalRetentionMs: config.get('windowstore.changelog.additional.retention.ms'),
     storeType: isInMemory(config.get('dsl.store.suppliers.class')) ? 'inMemory' : 'persistent',
     storeFormat: config.get('dsl.store.format') as 'DEFAULT' | 'HEADERS',

@@ -20,7 +20,6 @@ interface ProcessorRecord {
 interface ProcessorStore {
   get(key: unknown): unknown;
   put(key: unknown, value: unknown, timestamp?: number): void;
-  delete(key: unknown): unknown;
   all(): Iterable<{ readonly key: unknown; readonly value: unknown }>;
 }
 
@@ -132,7 +131,7 @@ class FreeProcessor {
         const record = { key, value, timestamp: now, headers: new RecordHeaders() };
         const forwarded = (this.#context as Context).forward(record);
         const forget = (): void => {
-          store.delete(key);
+          store.put(key, null, now);
         };
         if (forwarded !== undefined) return forwarded.then(forget);
         forget();

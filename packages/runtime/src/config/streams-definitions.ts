@@ -249,8 +249,8 @@ export const streamsDefinitions = [
     'ensure.explicit.internal.resource.naming',
     'boolean',
     false,
-    `Refuse generated names. ${notYet}`,
-    { importance: 'high', ...none },
+    'Refuse topologies with stores, changelogs or repartition topics that have a generated name.',
+    { importance: 'high' },
   ),
   define(
     'log.summary.interval.ms',

@@ -34,7 +34,13 @@ export class GroupedAggregation<KG, VG> {
 
   build<K, A>(parts: AggregationParts<K, A>): KTable<K, A> {
     const { builder, sources, needsRepartition } = this.#group;
-    const repartition = needsRepartition ? this.#repartitionFor(parts.store.name) : null;
+    const isStoreNamed = parts.queryableStoreName !== null;
+    const repartition = needsRepartition
+      ? this.#repartitionFor(parts.store.name, isStoreNamed)
+      : null;
+    if (!isStoreNamed) {
+      builder.topology.generatedNames.store(parts.store.name, parts.store.isLogged);
+    }
     const node = new OperatorNode(parts.name, parts.create, {
       stores: [parts.store],
       graceMs: parts.graceMs,
@@ -53,7 +59,10 @@ export class GroupedAggregation<KG, VG> {
     });
   }
 
-  #repartitionFor(storeName: string): {
+  #repartitionFor(
+    storeName: string,
+    isStoreNamed: boolean,
+  ): {
     readonly node: RepartitionNode;
     readonly sourceName: string;
   } {
@@ -63,6 +72,9 @@ export class GroupedAggregation<KG, VG> {
     const fresh = newRepartition(builder, prefix, keySerde, valueSerde);
     if (this.#repartition === null || this.#repartitionName === undefined) {
       this.#repartition = fresh;
+    }
+    if (this.#repartitionName === undefined && !isStoreNamed) {
+      builder.topology.generatedNames.repartitionTopic(fresh.names.topic);
     }
     builder.graph.add(this.#repartition, graphNode);
     return { node: this.#repartition, sourceName: fresh.name };

@@ -40,6 +40,9 @@ export function joinTables<K, L, R, VR>(
   );
   node.isOutputVersioned = store?.isVersioned ?? false;
   builder.graph.add(node, left.graphNode, right.graphNode);
+  if (store !== null && options.store === undefined) {
+    builder.topology.generatedNames.store(store.name, store.isLogged);
+  }
   return builder.make.table<K, VR>({
     builder,
     name: merge,

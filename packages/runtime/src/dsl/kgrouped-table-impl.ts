@@ -92,6 +92,9 @@ export class KGroupedTableImpl<K, V> implements KGroupedTable<K, V> {
     );
     node.isOutputVersioned = store.isVersioned ?? false;
     builder.graph.add(node, repartition);
+    if (options.store === undefined) {
+      builder.topology.generatedNames.store(storeName, store.isLogged);
+    }
     return builder.make.table<K, A>({
       builder,
       name,

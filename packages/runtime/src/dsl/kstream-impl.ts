@@ -303,6 +303,9 @@ export class KStreamImpl<K, V> implements KStream<K, V> {
     const valueSerde = options.value ?? this.#state.valueSerde;
     // Made in any case, because it uses up its indexes.
     const fresh = newRepartition(builder, options.name ?? name, keySerde, valueSerde);
+    if (options.name === undefined) {
+      builder.topology.generatedNames.repartitionTopic(fresh.names.topic);
+    }
     if (this.#repartition === null || options.name !== undefined) {
       this.#repartition = fresh;
       builder.graph.add(fresh, graphNode);

@@ -28,6 +28,7 @@ export function repartitioned<K, V>(
   const partitioner = options.partitioner ?? null;
   const node = new RepartitionNode(names, keySerde, valueSerde, partitions, false, partitioner);
   builder.graph.add(node, graphNode);
+  if (options.name === undefined) builder.topology.generatedNames.repartitionTopic(names.topic);
   return builder.make.stream<K, V>({
     builder,
     name: node.name,

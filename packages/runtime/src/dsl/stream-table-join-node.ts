@@ -33,12 +33,16 @@ export function streamTableJoinNode<K, L, R, VR>(
   const storeName = name + BUFFER_SUFFIX;
   const key = options.key ?? left.keySerde;
   const value = options.value ?? left.valueSerde;
+  const buffer = recordBuffer({ name: storeName, key, value }, graceMs);
+  if (options.name === undefined) {
+    left.builder.topology.generatedNames.store(storeName, buffer.isLogged);
+  }
   return new GraceJoinNode(
     name,
     (nodeName) => new StreamTableGraceJoinOperator(nodeName, view, joiner, isLeft, storeName),
     {
       keepsNullKeys: isLeft,
-      buffer: recordBuffer({ name: storeName, key, value }, graceMs),
+      buffer,
       readsStores: view.storeNames,
       graceMs,
     },

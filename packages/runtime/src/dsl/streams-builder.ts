@@ -38,6 +38,8 @@ export interface StreamsBuilderOptions {
 export interface BuildConfig {
   /** "none" (default), "all", or a comma-separated list of single optimisations. */
   readonly 'topology.optimization'?: TopologyOptimization | undefined;
+  /** True: stores and internal topics without a name of their own are refused (KIP-1111). */
+  readonly 'ensure.explicit.internal.resource.naming'?: boolean | undefined;
 }
 
 /** Options of `table()`: how its topic is read, and the store behind it. */
@@ -118,6 +120,9 @@ export class StreamsBuilder {
     );
     node.isOutputVersioned = store.isVersioned ?? false;
     graph.add(node, graph.root);
+    if (options.store === undefined) {
+      this.#context.topology.generatedNames.store(storeName, store.isLogged);
+    }
     return make.table<K, V>({
       builder: this.#context,
       name,
@@ -177,6 +182,9 @@ export class StreamsBuilder {
     const { graph, topology, naming } = this.#context;
     const optimization = config['topology.optimization'] ?? this.#options.optimization ?? 'none';
     buildTopology(graph, topology, naming, optimization);
+    if (config['ensure.explicit.internal.resource.naming'] === true) {
+      topology.generatedNames.refuse();
+    }
     return this.#topology;
   }
 }

@@ -53,6 +53,9 @@ export function suppressTable<K, V>(
   );
   node.isOutputVersioned = false;
   builder.graph.add(node, graphNode);
+  if (suppressed.name === undefined && buffer.isLogged) {
+    builder.topology.generatedNames.changelogOf(storeName);
+  }
   return builder.make.table<K, V>({
     ...state,
     name,

@@ -20,6 +20,9 @@ export function toTable<K, V>(
   if (state.needsRepartition) {
     const repartition = newRepartition(builder, name, keySerde, valueSerde);
     builder.graph.add(repartition, graphNode);
+    if (options.name === undefined) {
+      builder.topology.generatedNames.repartitionTopic(repartition.names.topic);
+    }
     graphNode = repartition;
     sources = new Set([repartition.name]);
   }
@@ -28,6 +31,7 @@ export function toTable<K, V>(
   const node = new StreamToTableNode(name, table as SourceTable<unknown, unknown>, store);
   node.isOutputVersioned = store.isVersioned ?? false;
   builder.graph.add(node, graphNode);
+  if (options.store === undefined) builder.topology.generatedNames.store(storeName, store.isLogged);
   return builder.make.table<K, V>({
     builder,
     name,

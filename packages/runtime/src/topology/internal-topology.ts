@@ -4,6 +4,8 @@ import type { ProcessorNode } from '../operators/processor-node.ts';
 import type { Serde } from '../serdes/serde.ts';
 import type { TopicNameExtractor } from '../operators/topic-name-extractor.ts';
 import type { StoreBuilder } from '../state/store.ts';
+import { isTopicName, TOPIC_NAME_RULE } from '../topic-name.ts';
+import { GeneratedNames } from './explicit-names.ts';
 import type { OffsetReset, TimestampExtractor } from './built-topology.ts';
 import { matchesTopic } from './topic-pattern.ts';
 import { UnionFind } from './union-find.ts';
@@ -75,6 +77,7 @@ export class InternalTopology {
   readonly copartitionedSources: ReadonlySet<string>[] = [];
   /** Names of the stores that no task owns. */
   readonly globalStores = new Set<string>();
+  readonly generatedNames = new GeneratedNames();
   /** Nodes that are connected, or share a store, run in one task. */
   readonly groups = new UnionFind();
   readonly #sourceOfTopic = new Map<string, string>();
@@ -101,6 +104,7 @@ export class InternalTopology {
   }
 
   addSink(spec: SinkSpec): void {
+    if (typeof spec.topic === 'string') checkTopicName(`The sink ${spec.name}`, spec.topic);
     this.#addChild(spec);
   }
 
@@ -164,7 +168,7 @@ export class InternalTopology {
   }
 
   #addSourceTopic(source: string, topic: string): void {
-    if (topic === '') throw new TopologyError(`The source ${source} has an empty topic name.`);
+    checkTopicName(`The source ${source}`, topic);
     const other = this.#sourceOfTopic.get(topic);
     if (other !== undefined) {
       throw new TopologyError(
@@ -234,7 +238,9 @@ export class InternalTopology {
     }
     const spec = this.stores.get(store);
     if (spec === undefined) {
-      throw new TopologyError(`The node ${user} uses the store ${store}, which is not added yet.`);
+      throw new TopologyError(
+        `The node ${user} uses the store ${store}, which is not added yet: give its builder to addStateStore() first.`,
+      );
     }
     const node = this.nodes.get(user);
     if (node?.kind !== 'processor') {
@@ -247,4 +253,11 @@ export class InternalTopology {
     spec.users.add(user);
     node.stores.add(store);
   }
+}
+
+function checkTopicName(node: string, topic: string): void {
+  if (isTopicName(topic)) return;
+  throw new TopologyError(
+    `${node} has the topic ${JSON.stringify(topic)}, which is no topic name: give it ${TOPIC_NAME_RULE}.`,
+  );
 }
