@@ -1,3 +1,4 @@
+import type { RecordHeaders } from '@millrace/protocol';
 import { DerivedGetter, DerivedTable, DerivedTableOperator } from './derived-table.ts';
 import { inOrder, isPromise, outcomeOf, type Awaitable, type Outcome } from './outcome.ts';
 import type { ProcessingContext } from './processor-api.ts';
@@ -49,6 +50,9 @@ class TransformerHost<K, V, VR> implements UserNode {
   readonly #transformer: ValueTransformer<K, V, VR>;
   stores: ReadonlySet<string> = new Set();
   isActive = false;
+  /** Of the change; while another operator reads the table, of the last one. */
+  recordTimestamp = -1;
+  recordHeaders: RecordHeaders | null = null;
 
   constructor(name: string, transformer: ValueTransformer<K, V, VR>) {
     this.name = name;
@@ -64,6 +68,8 @@ class TransformerHost<K, V, VR> implements UserNode {
   }
 
   punctuate(punctuator: Punctuator, timestamp: number): Outcome {
+    this.recordTimestamp = timestamp;
+    this.recordHeaders = null;
     return outcomeOf(punctuator(timestamp));
   }
 
@@ -138,6 +144,19 @@ export class TableTransformValuesOperator<K, V, VR>
 
   override start(): Outcome {
     return this.#host.start(this.#task as TaskContext);
+  }
+
+  override process(
+    key: unknown,
+    value: unknown,
+    old: unknown,
+    timestamp: number,
+    headers: RecordHeaders | null,
+    isLatest?: boolean,
+  ): Outcome {
+    this.#host.recordTimestamp = timestamp;
+    this.#host.recordHeaders = headers;
+    return super.process(key, value, old, timestamp, headers, isLatest);
   }
 
   override close(): unknown {

@@ -34,7 +34,11 @@ export interface KeyValueStore<K, V> extends StateStore, ReadOnlyKeyValueStore<K
   /**
    * A null value deletes; `timestamp` is then the tombstone's. `headers` are those of the record being
    * processed: a record cache keeps them for those who see the change later, and a store that keeps
-   * headers keeps them.
+   * headers keeps them. A processor may leave both out: they are then those of its record in hand.
    */
-  put(key: K, value: V | null, timestamp: number, headers?: RecordHeaders | null): void;
+  put(key: K, value: V | null, timestamp?: number, headers?: RecordHeaders | null): void;
+  /** `put`, unless the key has a value; returns the value that it had. */
+  putIfAbsent(key: K, value: V | null, timestamp?: number, headers?: RecordHeaders): V | null;
+  /** `put` of null; returns the value that the key had. */
+  delete(key: K, timestamp?: number): V | null;
 }

@@ -56,13 +56,13 @@ export interface WindowStore<K, V> extends StateStore, ReadOnlyWindowStore<K, V>
   readonly foundTimestamp: number;
   /**
    * A null value deletes. A window that the store no longer keeps is not stored and counts as a dropped
-   * record. `headers` as in a key-value store.
+   * record. `timestamp` and `headers` as in a key-value store.
    */
   put(
     key: K,
     value: V | null,
     windowStart: number,
-    timestamp: number,
+    timestamp?: number,
     headers?: RecordHeaders | null,
   ): void;
 }

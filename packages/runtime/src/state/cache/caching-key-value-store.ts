@@ -95,7 +95,7 @@ export class CachingKeyValueStore<K, V>
     return this.#view(entry);
   }
 
-  put(key: K, value: V | null, timestamp: number, headers: RecordHeaders | null = null): void {
+  put(key: K, value: V | null, timestamp = -1, headers: RecordHeaders | null = null): void {
     const mapKey = this.#keys.mapKey(key);
     let entry = this.#entries.get(mapKey);
     const stored = value === null ? null : this.#values.toStored(value, headers);
@@ -109,6 +109,18 @@ export class CachingKeyValueStore<K, V>
     cache.written(entry, isNew, valueBytes);
     // Without nodes to call, letting go is never asynchronous, and nobody else asks for it.
     if (this.#listener === null) void cache.evict();
+  }
+
+  putIfAbsent(key: K, value: V | null, timestamp?: number, headers?: RecordHeaders): V | null {
+    const old = this.get(key);
+    if (old === null) this.put(key, value, timestamp, headers);
+    return old;
+  }
+
+  delete(key: K, timestamp?: number): V | null {
+    const old = this.get(key);
+    this.put(key, null, timestamp);
+    return old;
   }
 
   evict(): Promise<void> | undefined {

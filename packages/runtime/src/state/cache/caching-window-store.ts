@@ -94,7 +94,7 @@ export class CachingWindowStore<K, V>
     key: K,
     value: V | null,
     windowStart: number,
-    timestamp: number,
+    timestamp = -1,
     headers: RecordHeaders | null = null,
   ): void {
     const stored = value === null ? null : this.#values.toStored(value, headers);

@@ -109,7 +109,7 @@ export class InMemoryKeyValueStore<K, V> implements KeyValueStore<K, V> {
     return entry === undefined ? null : this.#view(entry);
   }
 
-  put(key: K, value: V | null, timestamp: number, headers?: RecordHeaders | null): void {
+  put(key: K, value: V | null, timestamp = -1, headers?: RecordHeaders | null): void {
     const stored = value === null ? null : this.#values.toStored(value, headers);
     // The changelog first: if it refuses the record, the store is as it was.
     if (this.#changelog !== null) {
@@ -125,6 +125,18 @@ export class InMemoryKeyValueStore<K, V> implements KeyValueStore<K, V> {
       );
     }
     this.#set(key, stored, this.#isTimestamped ? timestamp : -1);
+  }
+
+  putIfAbsent(key: K, value: V | null, timestamp?: number, headers?: RecordHeaders): V | null {
+    const old = this.get(key);
+    if (old === null) this.put(key, value, timestamp, headers);
+    return old;
+  }
+
+  delete(key: K, timestamp?: number): V | null {
+    const old = this.get(key);
+    this.put(key, null, timestamp);
+    return old;
   }
 
   /** Takes a row out without telling the changelog. */

@@ -106,7 +106,7 @@ export class InMemoryWindowStore<K, V> implements WindowStore<K, V> {
     key: K,
     value: V | null,
     windowStart: number,
-    timestamp: number,
+    timestamp = -1,
     headers?: RecordHeaders | null,
   ): void {
     const stored = value === null ? null : this.#values.toStored(value, headers);

@@ -64,12 +64,24 @@ export class LruKeyValueStore<K, V> implements KeyValueStore<K, V> {
     return entry;
   }
 
-  put(key: K, value: V | null, timestamp: number, headers?: RecordHeaders | null): void {
+  put(key: K, value: V | null, timestamp = -1, headers?: RecordHeaders | null): void {
     this.#inner.put(key, value, timestamp, headers);
     const forgotten = this.#written(key, value === null);
     if (forgotten === null) return;
     if (this.#logsForgotten) this.#inner.put(forgotten, null, timestamp);
     else this.#inner.forget(forgotten);
+  }
+
+  putIfAbsent(key: K, value: V | null, timestamp?: number, headers?: RecordHeaders): V | null {
+    const old = this.get(key);
+    if (old === null) this.put(key, value, timestamp, headers);
+    return old;
+  }
+
+  delete(key: K, timestamp?: number): V | null {
+    const old = this.get(key);
+    this.put(key, null, timestamp);
+    return old;
   }
 
   range(from: K | null, to: K | null): IterableIterator<KeyValueEntry<K, V>> {
