@@ -9,7 +9,6 @@ type Listed =
 interface Version {
   readonly value: unknown;
   readonly timestamp: number;
-  readonly validTo: number | null;
 }
 
 interface Versioned {
@@ -62,6 +61,5 @@ function versioned(store: Versioned, golden: GoldenCase): JsonObject {
 
 function version(found: Version | null): Json {
   if (found === null) return null;
-  const { value, timestamp, validTo } = found;
-  return { value: toJson(value), timestamp, ...(validTo === null ? {} : { validTo }) };
+  return { value: toJson(found.value), timestamp: found.timestamp };
 }

@@ -16,6 +16,8 @@ export function materialized(n: Operation): Options {
     caching: m['caching'],
     retention: m['retentionMs'],
     supplier: supplier(m),
+    // A window supplier is of a type itself.
+    type: m['windowStore'] === undefined ? storeType(m['type']) : undefined,
   });
 }
 
@@ -34,9 +36,18 @@ function supplier(m: JsonObject): unknown {
   const window = m['windowStore'] as JsonObject | undefined;
   if (window !== undefined) {
     const size = { retention: window['retentionMs'], windowSize: window['sizeMs'] };
-    return call(suppliers(), 'window', size);
+    return call(
+      suppliers(),
+      'window',
+      options({ ...size, type: storeType(m['type'] ?? 'rocksDB') }),
+    );
   }
-  return m['type'];
+  return undefined;
+}
+
+/** Kafka Streams' persistent stores are RocksDB's. */
+function storeType(type: unknown): unknown {
+  return type === 'rocksDB' ? 'persistent' : type;
 }
 
 /** A string key-value store for processors; logged and uncached unless the case says otherwise. */
@@ -48,7 +59,7 @@ export function addStateStore(on: Interpretation, n: Operation): null {
       name: n['store'],
       key: serdeOf(n.keySerde ?? 'string'),
       value: serdeOf(n.valueSerde ?? 'string'),
-      type: n['type'],
+      type: storeType(n['type']),
       timestamped: n['timestamped'] === true,
       logging: n['logging'],
       caching: n['caching'] ?? false,
