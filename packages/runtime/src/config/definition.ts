@@ -5,6 +5,7 @@ import type {
 } from '../error-handlers.ts';
 import type { Serde } from '../serdes/serde.ts';
 import type { TimestampExtractor } from '../topology/built-topology.ts';
+import { isTopicName, TOPIC_NAME_RULE } from '../topic-name.ts';
 
 /** How a value is written, checked and typed. Names that end in `.ms` also take durations such as `5m`. */
 export interface ConfigTypes {
@@ -106,10 +107,8 @@ export function topicNamePart(): Allowed {
 
 export function topicNameOrNull(): Allowed {
   return {
-    text: '1 to 249 letters, digits, dots, underscores and hyphens, or null',
-    accepts: (value) =>
-      value === null ||
-      (/^[A-Za-z0-9._-]{1,249}$/.test(value as string) && value !== '.' && value !== '..'),
+    text: `${TOPIC_NAME_RULE}, or null`,
+    accepts: (value) => value === null || isTopicName(value as string),
   };
 }
 

@@ -41,9 +41,10 @@ export class SerdeResolver {
   ): RecordSerde<unknown> {
     if (serde !== null) return toRecordSerde(serde, topic);
     const option = what === 'key' ? 'defaultKeySerde' : 'defaultValueSerde';
+    const setting = `default.${what}.serde`;
     this.#missing.push(
       `  ${owner} has no ${what} serde: give "${what}" in the options of that operator ` +
-        `(or of the one before it), or ${option} when the topology is built.`,
+        `(or of the one before it), ${option} to the StreamsBuilder, or ${setting} in the configuration.`,
     );
     return unresolved;
   }

@@ -40,7 +40,9 @@ export class DriverPartitions {
     if (input === undefined) return;
     const baseOffset = input.nextOffset++;
     this.#builder.reset();
-    this.#builder.appendBytes(record.timestamp, record.key, record.value, record.headers);
+    // The only negative time that a batch can hold is -1.
+    const timestamp = Math.max(record.timestamp, -1);
+    this.#builder.appendBytes(timestamp, record.key, record.value, record.headers);
     const end = input.nextOffset;
     const fetched: FetchedPartition = {
       topic,

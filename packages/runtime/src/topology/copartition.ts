@@ -9,22 +9,22 @@ import type { InternalTopology } from './internal-topology.ts';
 export function validateCopartition(topology: InternalTopology): void {
   const problems: string[] = [];
   for (const sources of topology.copartitionedSources) {
-    const counts = new Map<string, number>();
+    const counts = new Set<number>();
+    const list: string[] = [];
     for (const source of sources) {
       for (const topic of topology.source(source).topics) {
         const count = topology.internalTopics.get(topic);
-        if (count !== undefined && count !== null) counts.set(topic, count);
+        if (count === undefined || count === null) continue;
+        counts.add(count);
+        list.push(`${topic} (${String(count)}, read by ${source})`);
       }
     }
-    if (new Set(counts.values()).size > 1) {
-      const list = [...counts].map(([topic, count]) => `${topic} (${String(count)})`);
-      problems.push(`  ${list.join(', ')}`);
-    }
+    if (counts.size > 1) problems.push(`  ${list.join(', ')}`);
   }
   if (problems.length > 0) {
     throw new TopologyError(
-      'These topics are joined, but do not have the same number of partitions; give their repartition() ' +
-        `the same partitionCount:\n${problems.join('\n')}`,
+      'These topics are joined, but do not have the same number of partitions; give the repartition() of each ' +
+        `the same "partitions":\n${problems.join('\n')}`,
     );
   }
 }

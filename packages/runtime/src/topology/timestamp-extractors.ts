@@ -1,12 +1,5 @@
-import { StreamsError } from '../errors.ts';
+import { InvalidTimestampError } from '../errors.ts';
 import type { TimestampExtractor } from './built-topology.ts';
-
-/** A record's time is negative and its extractor refuses that. */
-export class InvalidTimestampError extends StreamsError {
-  constructor(message: string) {
-    super('TIMESTAMP_INVALID', 'thread', false, message);
-  }
-}
 
 /** The record's own time; a negative one is an error (Kafka's FailOnInvalidTimestamp, the default). */
 export const failOnInvalidTimestamp: TimestampExtractor = (record) => {
