@@ -12,6 +12,12 @@ export interface ErrorOptions {
   readonly context?: ErrorContext;
 }
 
+/** What an error says, as a part of another's message. */
+export function reasonOf(error: unknown): string {
+  const text = error instanceof Error ? error.message : String(error);
+  return text.endsWith('.') ? text.slice(0, -1) : text;
+}
+
 const noContext: ErrorContext = Object.freeze({});
 
 /**

@@ -2,7 +2,7 @@ import { murmur2, RecordHeaders, toPositive } from '@millrace/protocol';
 import type { PartitionBuffer, ProducerPort } from '../client/ports.ts';
 import { RecordTooLargeError } from '../client/errors.ts';
 import type { DeadLetterRecord, ProducedRecord } from '../error-handlers.ts';
-import { InvariantError, ProductionError, StreamsError } from '../errors.ts';
+import { InvariantError, ProductionError, reasonOf, StreamsError } from '../errors.ts';
 import {
   KEY_SCRATCH_INITIAL_BYTES,
   KEY_SCRATCH_MAX_BYTES,
@@ -315,7 +315,7 @@ class CollectorSender implements TopicSender {
    */
   #failed(cause: unknown, stage: 'key' | 'value', serde: string, record: ProducedRecord): void {
     const topic = this.#topic;
-    const why = cause instanceof Error ? cause.message : String(cause);
+    const why = reasonOf(cause);
     const context = { topic, stage, serde };
     if (isWrongType(cause)) {
       throw new WrongTypeError(`The ${stage} serde of topic ${topic} does not fit: ${why}`, {

@@ -10,7 +10,7 @@ import type {
   ProductionHandling,
 } from '../error-handlers.ts';
 import type { DeserializationError, ProductionError } from '../errors.ts';
-import { ProcessingError, StreamsError, TopologyError } from '../errors.ts';
+import { ProcessingError, reasonOf, StreamsError, TopologyError } from '../errors.ts';
 import { isPromise, type Outcome } from '../operators/outcome.ts';
 import type { ProcessingFailures } from '../operators/processor-node.ts';
 import type { DeadLetters } from './dead-letters.ts';
@@ -234,11 +234,10 @@ export function processingError(
   what: string,
 ): ProcessingError {
   const { taskId: task, processorNodeId: node, topic, partition, offset } = context;
-  const why = cause instanceof Error ? cause.message : String(cause);
   const of =
     topic === null ? what : `${what} of ${topic}-${String(partition)} at offset ${String(offset)}`;
   const at = node === '' ? `Task ${task}` : `${node} (task ${task})`;
-  const error = new ProcessingError(`${at} failed on the ${of}: ${why}`, {
+  const error = new ProcessingError(`${at} failed on the ${of}: ${reasonOf(cause)}`, {
     cause,
     context: { task, node, topic, partition, offset },
   });

@@ -6,7 +6,7 @@ import type {
   HandlerResult,
   ProductionAnswer,
 } from '../error-handlers.ts';
-import { ExceptionHandlerError } from '../errors.ts';
+import { ExceptionHandlerError, reasonOf } from '../errors.ts';
 
 /** A handler's answer, with what it wants to be written. */
 export interface Decision<A extends ProductionAnswer = HandlerAnswer> {
@@ -71,10 +71,8 @@ export function handlerFailed(
   failure: unknown,
   error: unknown,
 ): ExceptionHandlerError {
-  const why = failure instanceof Error ? failure.message : String(failure);
-  const first = error instanceof Error ? error.message : String(error);
   return new ExceptionHandlerError(
-    `The function given as ${key} failed: ${why}. It was asked about: ${first}`,
+    `The function given as ${key} failed: ${reasonOf(failure)}. It was asked about: ${reasonOf(error)}`,
     { cause: failure, context: { task, node, topic, partition, offset } },
   );
 }

@@ -4,6 +4,7 @@ import {
   DeserializationError,
   InvalidTimestampError,
   ProcessingError,
+  reasonOf,
   StreamsError,
 } from '../errors.ts';
 import type { Outcome } from '../operators/processor-node.ts';
@@ -277,7 +278,7 @@ export class RecordQueue {
   #processingError(what: string, cause: unknown): ProcessingError {
     const { topic, partition } = this;
     const offset = this.headOffset();
-    const why = cause instanceof Error ? `: ${cause.message}` : '';
+    const why = cause === undefined ? '' : `: ${reasonOf(cause)}`;
     return new ProcessingError(
       `${what} the record of ${topic}-${String(partition)} at offset ${offset.toString()}${why}`,
       { cause, context: { topic, partition, offset, node: this.source.name } },
@@ -287,10 +288,9 @@ export class RecordQueue {
   #undecodable(cause: unknown): void {
     const { topic, partition } = this;
     const offset = this.headOffset();
-    const why = cause instanceof Error ? cause.message : String(cause);
     const serdes = `${this.source.keySerde.name}/${this.source.valueSerde.name}`;
     const error = new DeserializationError(
-      `Cannot deserialize the record of ${topic}-${String(partition)} at offset ${offset.toString()} with ${serdes}: ${why}. ` +
+      `Cannot deserialize the record of ${topic}-${String(partition)} at offset ${offset.toString()} with ${serdes}: ${reasonOf(cause)}. ` +
         'Check the serdes of the source, or skip such records with deserialization.exception.handler=continue',
       { cause, context: { topic, partition, offset, node: this.source.name } },
     );

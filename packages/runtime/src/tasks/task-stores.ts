@@ -1,5 +1,5 @@
 import type { PartitionBuffer, ProducerPort } from '../client/ports.ts';
-import { CacheFlushError, StreamsError } from '../errors.ts';
+import { CacheFlushError, reasonOf, StreamsError } from '../errors.ts';
 import { isFlushedStore, type FlushedStore } from '../state/cached-store.ts';
 import type { StateStore } from '../state/store.ts';
 import type { Changelog } from '../topology/built-topology.ts';
@@ -113,9 +113,8 @@ function flushOne(store: FlushedStore): Promise<void> | undefined {
 /** The handler has been asked about the cause already, at the node below that failed. */
 function flushFailed({ name: store }: FlushedStore, cause: unknown): Error {
   if (cause instanceof StreamsError && cause.scope !== 'record') return cause;
-  const why = cause instanceof Error ? cause.message : String(cause);
-  return new CacheFlushError(`What store ${store} held back could not be processed: ${why}`, {
-    cause,
-    context: { store },
-  });
+  return new CacheFlushError(
+    `What store ${store} held back could not be processed: ${reasonOf(cause)}`,
+    { cause, context: { store } },
+  );
 }
