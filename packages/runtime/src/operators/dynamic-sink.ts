@@ -126,12 +126,12 @@ export class DynamicSinkOperator extends ProcessorNode {
     sender.send(key, this.#keySerde, value, this.#valueSerde, timestamp, headers, partitioner);
   }
 
-  #open(topic: string): TopicSender {
+  #open(topic: unknown): TopicSender {
     if (typeof topic !== 'string' || topic === '') {
-      throw new ProductionError(
-        `The topic name extractor of the sink ${this.name} returned ${(JSON.stringify(topic) as string | undefined) ?? 'undefined'}: ` +
+      // What the user's function did wrong; the task adds the record's place.
+      throw new TypeError(
+        `The topic name extractor of the sink ${this.name} returned ${String(topic)}: ` +
           'it must return the name of a topic for every record. Filter out the records that belong to none.',
-        { context: { node: this.name } },
       );
     }
     return (this.#task as TaskContext).collector.topic(topic, this.name);

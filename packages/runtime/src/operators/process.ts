@@ -63,7 +63,7 @@ export class ProcessOperator extends ProcessorNode implements StoreUser {
       this.#forward(record, childName),
     );
     const result = (this.#processor as Processor<unknown, unknown>).init?.(
-      context as ProcessorContext<unknown, unknown>,
+      context,
     );
     return isPromise(result) ? Promise.resolve(result).then(nothing) : undefined;
   }
@@ -124,7 +124,7 @@ export class ProcessOperator extends ProcessorNode implements StoreUser {
   }
 
   #fail(error: unknown): Outcome {
-    if (this.#pending !== null) return this.#finishLater(Promise.reject(error as Error));
+    if (this.#pending !== null) return this.#finishLater(Promise.reject(error));
     this.#isActive = false;
     throw error;
   }

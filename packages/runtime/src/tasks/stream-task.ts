@@ -393,7 +393,7 @@ export class StreamTask implements CommittableTask {
     if (this.#isInitialized) {
       for (const node of this.#options.topology.nodes) {
         this.#attempt(() => {
-          const closed = node.close() as Awaitable<unknown>;
+          const closed = node.close();
           if (isPromise(closed)) pending.push(closed);
         });
       }

@@ -211,7 +211,7 @@ function valueSerde(
   topic: string,
 ): RecordSerde<unknown> {
   const serde = serdes.value(spec.valueSerde, owner, topic);
-  return spec.carriesChanges === true ? (changeSerde(serde) as RecordSerde<unknown>) : serde;
+  return spec.carriesChanges === true ? (changeSerde(serde)) : serde;
 }
 
 function subtopology(
