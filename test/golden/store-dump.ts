@@ -4,7 +4,8 @@ import type { GoldenCase, Json, JsonObject } from './case.ts';
 import { showHeaders, toJson } from './codec.ts';
 
 type Listed =
-  Pick<KeyValueStore<unknown, unknown>, 'all'> | Pick<WindowStore<unknown, unknown>, 'all'>;
+  | Pick<KeyValueStore<unknown, unknown>, 'all' | 'isTimestamped'>
+  | (Pick<WindowStore<unknown, unknown>, 'all'> & { readonly isTimestamped?: boolean });
 
 interface Version {
   readonly value: unknown;
@@ -34,7 +35,7 @@ function listed(kind: string, store: Listed): JsonObject {
     entries.push({
       key: toJson(key),
       value: toJson(value),
-      ...(timestamp < 0 ? {} : { timestamp }),
+      ...(store.isTimestamped === false ? {} : { timestamp }),
       ...(headers === undefined ? {} : { headers: showHeaders(headers) }),
     });
   }

@@ -70,6 +70,10 @@ class UserKeyValueStore<K, V>
   extends UserStore<KeyValueStore<K, V>>
   implements KeyValueStore<K, V>
 {
+  get isTimestamped(): boolean {
+    return this.inner.isTimestamped ?? true;
+  }
+
   get foundTimestamp(): number {
     return this.inner.foundTimestamp;
   }

@@ -12,6 +12,8 @@ export interface KeyValueEntry<K, V> {
 
 /** What anyone may ask of a key-value store. Ranges are in the order of the keys' bytes. */
 export interface ReadOnlyKeyValueStore<K, V> {
+  /** False of a plain store, whose entries have no timestamp: -1 stands there. Default true. */
+  readonly isTimestamped?: boolean;
   get(key: K): V | null;
   getEntry(key: K): KeyValueEntry<K, V> | null;
   /** Keys from `from` to `to`, both included; null means open. */

@@ -48,7 +48,9 @@ export function keyValueBuilder<K, V>(
   supplier: KeyValueStoreSupplier,
 ): StoreBuilder<KeyValueStore<K, V>> {
   const { name, logging } = parts;
-  const { isTimestamped, maxEntries } = supplier;
+  const { maxEntries } = supplier;
+  const keepsTimestamps = supplier.isTimestamped;
+  const isTimestamped = keepsTimestamps || parts.isTable;
   return {
     name,
     isLogged: logging !== false,
@@ -59,12 +61,18 @@ export function keyValueBuilder<K, V>(
       const isCached = parts.caching === true && settings.isCachingEnabled;
       const create = (): KeyValueStore<unknown, unknown> =>
         maxEntries === null
-          ? new InMemoryKeyValueStore(name, key, value, { isTimestamped, headers })
-          : new LruKeyValueStore(name, key, value, maxEntries, { isTimestamped, headers });
+          ? new InMemoryKeyValueStore(name, key, value, { isTimestamped, keepsTimestamps, headers })
+          : new LruKeyValueStore(name, key, value, maxEntries, {
+              isTimestamped,
+              keepsTimestamps,
+              headers,
+            });
       if (!isCached) return create as unknown as () => KeyValueStore<K, V>;
-      const cached = { isTimestamped: isTimestamped || parts.isTable, headers };
       return () =>
-        new CachingKeyValueStore(create(), key, value, cached) as unknown as KeyValueStore<K, V>;
+        new CachingKeyValueStore(create(), key, value, {
+          isTimestamped,
+          headers,
+        }) as unknown as KeyValueStore<K, V>;
     },
   };
 }

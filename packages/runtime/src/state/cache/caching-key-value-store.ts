@@ -49,6 +49,10 @@ export class CachingKeyValueStore<K, V>
     this.#values = new CachedValues(valueSerde, inner.name, options);
   }
 
+  get isTimestamped(): boolean {
+    return this.#inner.isTimestamped ?? true;
+  }
+
   get isPersistent(): boolean {
     return this.#inner.isPersistent;
   }

@@ -42,6 +42,8 @@ class Entry<K> implements Sortable {
 export interface InMemoryKeyValueStoreOptions {
   /** Default: timestamped. A plain store's entries have the timestamp -1; its changelog's records have theirs. */
   readonly isTimestamped?: boolean;
+  /** False: entries of a timestamped store have the timestamp -1, because what it lies on keeps none. */
+  readonly keepsTimestamps?: boolean;
   readonly headers?: HeaderKeeping;
 }
 
@@ -53,11 +55,12 @@ export interface InMemoryKeyValueStoreOptions {
 export class InMemoryKeyValueStore<K, V> implements KeyValueStore<K, V> {
   readonly name: string;
   readonly isPersistent = false;
+  readonly isTimestamped: boolean;
   isOpen = false;
 
   readonly #keys: KeyCodec<K>;
   readonly #values: ValueCodec<V>;
-  readonly #isTimestamped: boolean;
+  readonly #keepsTimestamps: boolean;
   readonly #entries = new BigMap<MapKey, Entry<K>>();
   readonly #sorted = new SortedIndex<Entry<K>>(
     () => this.#entries.values(),
@@ -79,7 +82,8 @@ export class InMemoryKeyValueStore<K, V> implements KeyValueStore<K, V> {
     this.name = name;
     this.#keys = new KeyCodec(keySerde);
     this.#values = new ValueCodec(valueSerde, name, options.headers);
-    this.#isTimestamped = options.isTimestamped ?? true;
+    this.isTimestamped = options.isTimestamped ?? true;
+    this.#keepsTimestamps = options.keepsTimestamps ?? this.isTimestamped;
     this.#remembersKey = keySerde.isImmutable === true;
   }
 
@@ -124,7 +128,7 @@ export class InMemoryKeyValueStore<K, V> implements KeyValueStore<K, V> {
         this.#values.changelogHeaders(stored, headers),
       );
     }
-    this.#set(key, stored, this.#isTimestamped ? timestamp : -1);
+    this.#set(key, stored, this.#keepsTimestamps ? timestamp : -1);
   }
 
   putIfAbsent(key: K, value: V | null, timestamp?: number, headers?: RecordHeaders): V | null {
@@ -186,7 +190,7 @@ export class InMemoryKeyValueStore<K, V> implements KeyValueStore<K, V> {
     const { buffer, keyStart } = cursor;
     if (keyStart < 0) return;
     const key = this.#keys.read(buffer, keyStart, cursor.keyEnd);
-    this.#set(key, this.#values.restored(cursor), this.#isTimestamped ? cursor.timestamp : -1);
+    this.#set(key, this.#values.restored(cursor), this.#keepsTimestamps ? cursor.timestamp : -1);
   }
 
   committedOffset(): bigint | null {

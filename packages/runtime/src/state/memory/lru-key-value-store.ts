@@ -36,6 +36,10 @@ export class LruKeyValueStore<K, V> implements KeyValueStore<K, V> {
     this.#logsForgotten = options.isTimestamped === false;
   }
 
+  get isTimestamped(): boolean {
+    return this.#inner.isTimestamped;
+  }
+
   get name(): string {
     return this.#inner.name;
   }

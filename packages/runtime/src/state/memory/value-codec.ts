@@ -66,6 +66,16 @@ export class ValueCodec<V> {
     return this.#keepsHeaders || stored === null ? headers : null;
   }
 
+  /** Whether what is kept has headers of its own. */
+  get keepsHeaders(): boolean {
+    return this.#keepsHeaders;
+  }
+
+  /** What `storedSerde` wrote, and the headers that go with it, as it is kept. */
+  joined(stored: unknown, headers: RecordHeaders): unknown {
+    return this.#keepsHeaders ? new WithHeaders(stored, headers) : stored;
+  }
+
   /** The changelog's value under the cursor as it is kept; null for a tombstone. */
   restored(cursor: RecordCursor): unknown {
     const { buffer, valueStart, valueEnd } = cursor;
