@@ -7,6 +7,7 @@ import type { AdminPort, StreamsClient } from './client/ports.ts';
 import type { StreamsConfigInput } from './config/config-input.ts';
 import { loadConfig } from './config/load-config.ts';
 import type { StreamsConfig } from './config/streams-config.ts';
+import { TopologyError } from './errors.ts';
 import { openClient } from './open-client.ts';
 import type { CloseOptions, KafkaStreamsOptions } from './kafka-streams-options.ts';
 import { CLOSE_TIMEOUT_DEFAULT_MS } from './limits.ts';
