@@ -1,10 +1,8 @@
 import { BatchBuilder, type RecordHeaders } from '@millrace/protocol';
 import type { FetchedPartition } from '../client/ports.ts';
 import { topicPartitionKey } from '../client/ports.ts';
-import type { RecordQueue } from '../tasks/record-queue.ts';
-import type { StreamTask } from '../tasks/stream-task.ts';
 
-/** A record in bytes on its way into a task. */
+/** A record in bytes on its way into the topology. */
 export interface InputBytes {
   readonly key: Uint8Array | null;
   readonly value: Uint8Array | null;
@@ -13,28 +11,25 @@ export interface InputBytes {
 }
 
 interface Input {
-  readonly task: StreamTask;
-  readonly queue: RecordQueue;
+  readonly push: (fetched: FetchedPartition) => void;
   nextOffset: bigint;
 }
 
-/** The input partitions of all tasks: gives records their offsets and hands them over as fetched batches. */
+/** The partitions that the topology reads: gives records their offsets and hands them over as fetched batches. */
 export class DriverPartitions {
   readonly #inputs = new Map<string, Input>();
   readonly #builder = new BatchBuilder({ codec: 'none', maxBytes: 1 });
 
-  add(task: StreamTask): void {
-    for (const queue of task.queues) {
-      const key = topicPartitionKey(queue.topic, queue.partition);
-      this.#inputs.set(key, { task, queue, nextOffset: 0n });
-    }
+  /** `push` takes what comes on the partition. */
+  add(topic: string, partition: number, push: (fetched: FetchedPartition) => void): void {
+    this.#inputs.set(topicPartitionKey(topic, partition), { push, nextOffset: 0n });
   }
 
   has(topic: string, partition: number): boolean {
     return this.#inputs.has(topicPartitionKey(topic, partition));
   }
 
-  /** Nothing happens if no task reads the partition. */
+  /** Nothing happens if nobody reads the partition. */
   append(topic: string, partition: number, record: InputBytes): void {
     const input = this.#inputs.get(topicPartitionKey(topic, partition));
     if (input === undefined) return;
@@ -44,7 +39,7 @@ export class DriverPartitions {
     const timestamp = Math.max(record.timestamp, -1);
     this.#builder.appendBytes(timestamp, record.key, record.value, record.headers);
     const end = input.nextOffset;
-    const fetched: FetchedPartition = {
+    input.push({
       topic,
       partition,
       records: Buffer.from(this.#builder.build({ baseOffset })),
@@ -54,7 +49,6 @@ export class DriverPartitions {
       logStartOffset: 0n,
       nextOffset: end,
       error: null,
-    };
-    input.task.push(input.queue, fetched, end);
+    });
   }
 }

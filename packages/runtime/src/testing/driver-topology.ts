@@ -18,23 +18,33 @@ export interface DriverLayout {
   readonly partitionCounts: PartitionCounts;
 }
 
+/** As many as there are partitions of the topics from outside. */
+export type PartitionsOption = number | Readonly<Record<string, number>>;
+
+export function layOut(
+  built: BuiltTopology,
+  partitions: PartitionsOption | undefined,
+): DriverLayout {
+  return partitions === undefined ? singleTask(built) : partitioned(built, partitions);
+}
+
 /** One task, 0_0, for the whole topology, and one partition a topic, as Kafka's driver has it. */
-export function singleTask(built: BuiltTopology): DriverLayout {
+function singleTask(built: BuiltTopology): DriverLayout {
   const topology = merged(built);
   const [subtopology] = topology.subtopologies as [Subtopology];
   const inputs = subtopology.sourceTopics.map((topic) => ({ topic, partition: 0 }));
   return {
     topology,
-    tasks: [{ id: { subtopology: 0, partition: 0 }, inputs }],
-    partitionCounts: new Map(subtopology.sourceTopics.map((topic) => [topic, 1])),
+    tasks:
+      built.subtopologies.length === 0 ? [] : [{ id: { subtopology: 0, partition: 0 }, inputs }],
+    partitionCounts: new Map(
+      [...globalTopics(built), ...subtopology.sourceTopics].map((topic) => [topic, 1]),
+    ),
   };
 }
 
 /** The tasks that a cluster would have, given the partition counts of the topics from outside. */
-export function partitioned(
-  topology: BuiltTopology,
-  partitions: number | Readonly<Record<string, number>>,
-): DriverLayout {
+function partitioned(topology: BuiltTopology, partitions: PartitionsOption): DriverLayout {
   const countOf = (topic: string): number =>
     typeof partitions === 'number' ? partitions : (partitions[topic] ?? 1);
   const external = externalSourceTopics(topology);
@@ -51,11 +61,16 @@ export function partitioned(
     })),
   );
   const given = typeof partitions === 'number' ? {} : partitions;
+  const global = globalTopics(topology).map((topic) => [topic, countOf(topic)] as const);
   return {
     topology,
     tasks,
-    partitionCounts: new Map([...Object.entries(given), ...partitionCounts]),
+    partitionCounts: new Map([...Object.entries(given), ...global, ...partitionCounts]),
   };
+}
+
+function globalTopics(built: BuiltTopology): string[] {
+  return built.global === null ? [] : [...built.global.storeOfTopic.keys()];
 }
 
 function merged(built: BuiltTopology): BuiltTopology {

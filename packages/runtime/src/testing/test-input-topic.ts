@@ -1,6 +1,7 @@
-import type { RecordHeaders } from '@millrace/protocol';
+import { RecordHeaders } from '@millrace/protocol';
 import { durationMs, type Duration } from '../dsl/duration.ts';
 import type { Serde } from '../serdes/serde.ts';
+import type { InputBytes } from './driver-partitions.ts';
 import {
   epochMs,
   type InputTopicOptions,
@@ -8,14 +9,12 @@ import {
   type PipeOptions,
 } from './test-record.ts';
 
-/** What a driver does with a record of an input topic. */
-export type PipeBytes = (
-  key: Uint8Array | null,
-  value: Uint8Array | null,
-  timestamp: number,
-  headers: RecordHeaders | null,
-  partition: number | undefined,
-) => Promise<void>;
+/** A record as a driver takes it. */
+export interface PipedBytes extends InputBytes {
+  /** So many of the key's bytes decide its partition. */
+  readonly hashedBytes: number;
+  readonly partition: number | undefined;
+}
 
 /**
  * Pipes records into a topic of a TopologyTestDriver. Each call returns when the record, and all that
@@ -26,12 +25,17 @@ export class TestInputTopic<K, V> {
   readonly topic: string;
   readonly #key: Serde<K>;
   readonly #value: Serde<V>;
-  readonly #pipe: PipeBytes;
+  readonly #pipe: (record: PipedBytes) => Promise<void>;
   readonly #autoAdvanceMs: number;
   #timeMs: number;
 
   /** Made by `driver.createInputTopic()`. */
-  constructor(topic: string, options: InputTopicOptions<K, V>, nowMs: number, pipe: PipeBytes) {
+  constructor(
+    topic: string,
+    options: InputTopicOptions<K, V>,
+    nowMs: number,
+    pipe: (record: PipedBytes) => Promise<void>,
+  ) {
     this.topic = topic;
     this.#key = options.key;
     this.#value = options.value;
@@ -51,10 +55,18 @@ export class TestInputTopic<K, V> {
   }
 
   async pipe(key: K | null, value: V | null, options: PipeOptions = {}): Promise<void> {
-    const headers = options.headers ?? null;
+    // Serdes may add to them.
+    const headers = options.headers?.copy() ?? new RecordHeaders();
     const keyBytes = key === null ? null : this.#key.serialize(key, this.topic, headers);
     const valueBytes = value === null ? null : this.#value.serialize(value, this.topic, headers);
-    await this.#pipe(keyBytes, valueBytes, this.#timestamp(options), headers, options.partition);
+    await this.#pipe({
+      key: keyBytes,
+      value: valueBytes,
+      timestamp: this.#timestamp(options),
+      headers: headers.isEmpty ? null : headers,
+      hashedBytes: (keyBytes?.length ?? 0) - (this.#key.unhashedSuffixBytes ?? 0),
+      partition: options.partition,
+    });
   }
 
   /** A record without a key. */

@@ -1,34 +1,26 @@
-import { murmur2, toPositive, type RecordHeaders } from '@millrace/protocol';
+import { murmur2, toPositive } from '@millrace/protocol';
 import type { Logger } from 'pino';
 import { bindOptions } from '../bind-options.ts';
 import type { StreamsConfigInput } from '../config/config-input.ts';
 import { loadConfig } from '../config/load-config.ts';
 import { durationMs, type Duration } from '../dsl/duration.ts';
 import { silentLogger } from '../logging/logger.ts';
-import type { Outcome } from '../operators/processor-node.ts';
+import type { Outcome } from '../operators/outcome.ts';
 import { systemClock } from '../platform/clock.ts';
 import type { KeyValueStore } from '../state/key-value-store.ts';
 import type { StateStore } from '../state/store.ts';
+import { isVersionedStore, type VersionedKeyValueStore } from '../state/versioned-store.ts';
 import type { WindowStore } from '../state/window-store.ts';
-import { createTask, recordCacheFor } from '../tasks/create-task.ts';
-import type { StreamTask } from '../tasks/stream-task.ts';
+import type { BuiltTopology } from '../topology/built-topology.ts';
+import { matchesTopic } from '../topology/topic-pattern.ts';
 import { bindTopology, type Topology } from '../topology/topology.ts';
 import { DriverClock } from './driver-clock.ts';
-import { DriverPartitions } from './driver-partitions.ts';
-import { DriverProducer } from './driver-producer.ts';
-import {
-  andThen,
-  closeTask,
-  commitTask,
-  inTurn,
-  processOne,
-  punctuateWallClock,
-  startTask,
-  storeOf,
-} from './driver-tasks.ts';
-import { partitioned, singleTask, type DriverLayout } from './driver-topology.ts';
+import { DriverEngine, type EngineOptions } from './driver-engine.ts';
+import type { ProducedBytes } from './driver-producer.ts';
+import { andThen } from './driver-tasks.ts';
+import type { PartitionsOption } from './driver-topology.ts';
 import { TestDriverError } from './test-driver-error.ts';
-import { TestInputTopic } from './test-input-topic.ts';
+import { TestInputTopic, type PipedBytes } from './test-input-topic.ts';
 import { TestOutputTopic, type Unread } from './test-output-topic.ts';
 import { epochMs, type InputTopicOptions, type TopicSerdes } from './test-record.ts';
 
@@ -40,7 +32,7 @@ export interface TopologyTestDriverOptions {
    * named). With it, the driver has the tasks that a cluster would have. Without it there is one
    * partition a topic and one task, `0_0`, for the whole topology.
    */
-  readonly partitions?: number | Readonly<Record<string, number>> | undefined;
+  readonly partitions?: PartitionsOption | undefined;
   /** Default: silent. */
   readonly logger?: Logger | undefined;
 }
@@ -64,14 +56,15 @@ export interface TopologyTestDriverOptions {
  * timestamp goes first.
  */
 export class TopologyTestDriver {
-  readonly #layout: DriverLayout;
+  readonly #built: BuiltTopology;
   readonly #clock: DriverClock;
-  readonly #producer: DriverProducer;
-  readonly #partitions = new DriverPartitions();
-  readonly #tasks: readonly StreamTask[];
+  readonly #engineOptions: Omit<EngineOptions, 'built'>;
   readonly #unread = new Map<string, Unread>();
   readonly #written = new Set<string>();
+  readonly #inputTopics = new Set<string>();
   readonly #nextWithoutKey = new Map<string, number>();
+  /** null: not started, because of sources by pattern. */
+  #engine: DriverEngine | null = null;
   /** The call in progress; the next one waits for it. */
   #busy: Promise<void> | null = null;
   #failure: unknown = null;
@@ -80,7 +73,10 @@ export class TopologyTestDriver {
   /**
    * `application.id` is `test` unless it is given; environment variables do not count. Throws what
    * KafkaStreams throws for a configuration or topology that cannot work, and what nodes throw when
-   * they start.
+   * they start; if they start asynchronously, the first call rejects instead.
+   *
+   * A topology with sources by pattern starts with the first call that needs it: they read those of
+   * the input topics that were created by then.
    */
   constructor(
     topology: Topology,
@@ -91,40 +87,28 @@ export class TopologyTestDriver {
       config: { 'application.id': 'test', ...config },
       notRequired: ['bootstrap.servers'],
     });
-    const built = bindTopology(topology, bindOptions(loaded));
-    this.#layout =
-      options.partitions === undefined ? singleTask(built) : partitioned(built, options.partitions);
+    this.#built = bindTopology(topology, bindOptions(loaded));
     const { startTime } = options;
     this.#clock = new DriverClock(startTime === undefined ? systemClock.now() : epochMs(startTime));
-    const { partitionCounts } = this.#layout;
-    this.#producer = new DriverProducer((topic) => partitionCounts.get(topic) ?? 1);
-    const environment = {
-      topology: this.#layout.topology,
+    this.#engineOptions = {
       config: loaded,
-      producer: this.#producer,
+      partitions: options.partitions,
       clock: this.#clock,
-      random: () => 0,
-      // One thread has it all.
-      cache: recordCacheFor(loaded, built, 1),
       logger: options.logger ?? silentLogger(),
-      onResumable: () => undefined,
+      onProduced: (record) => {
+        this.#produced(record);
+      },
     };
-    this.#tasks = this.#layout.tasks.map(({ id, inputs }) => createTask(environment, id, inputs));
-    const started = this.#start();
-    // A failure is told by the first call.
-    if (started !== undefined) this.#holdFor(started).catch(() => undefined);
+    if (this.#built.patterns.length === 0) this.#started();
   }
 
   // --------------------------------------------------------------------------------- topics
 
   /** The topology must read the topic, or piping throws. */
   createInputTopic<K, V>(topic: string, options: InputTopicOptions<K, V>): TestInputTopic<K, V> {
-    return new TestInputTopic(
-      topic,
-      options,
-      this.#clock.now(),
-      (key, value, timestamp, headers, partition) =>
-        this.#do(() => this.#pipe(topic, key, value, timestamp, headers, partition)),
+    this.#inputTopics.add(topic);
+    return new TestInputTopic(topic, options, this.#clock.now(), (piped) =>
+      this.#do((engine) => this.#pipe(engine, topic, piped)),
     );
   }
 
@@ -147,42 +131,30 @@ export class TopologyTestDriver {
 
   /** The highest timestamp that any task has processed, epoch ms; -1 before the first record. */
   get streamTimeMs(): number {
-    return Math.max(-1, ...this.#tasks.map((task) => task.streamTimeMs));
+    return this.#started().streamTimeMs;
   }
 
   /** Moves the wall clock on; then wall-clock punctuation, which happens once at most, and a commit. */
   advanceWallClockTime(by: Duration): Promise<void> {
-    return this.#do(() => {
+    return this.#do((engine) => {
       this.#clock.advance(durationMs(by, 'the time to advance'));
-      const now = this.#clock.now();
-      const done = inTurn(this.#tasks, (task) =>
-        andThen(punctuateWallClock(task, now), () => commitTask(task)),
-      );
-      return andThen(done, () => {
-        this.#capture();
-        return this.#work();
-      });
+      return engine.punctuate();
     });
   }
 
   // --------------------------------------------------------------------------------- stores
 
-  /** All stores of the task of that partition, by name. */
+  /** All stores of the tasks of that partition and the global ones, by name. */
   getAllStateStores(partition = 0): ReadonlyMap<string, StateStore> {
-    const stores = new Map<string, StateStore>();
-    for (const task of this.#tasksOf(partition)) {
-      for (const { store } of task.stores.entries) stores.set(store.name, store);
-    }
-    return stores;
+    return this.#started().stores(partition);
   }
 
   /** Throws TestDriverError if there is none of that name. */
   getStateStore(name: string, partition = 0): StateStore {
-    for (const task of this.#tasksOf(partition)) {
-      const store = storeOf(task, name);
-      if (store !== undefined) return store;
-    }
-    const known = [...this.getAllStateStores(partition).keys()].sort().join(', ') || 'none';
+    const stores = this.getAllStateStores(partition);
+    const store = stores.get(name);
+    if (store !== undefined) return store;
+    const known = [...stores.keys()].sort().join(', ') || 'none';
     throw new TestDriverError(
       `There is no store ${name} on partition ${String(partition)}; there are: ${known}.`,
       { context: { store: name, partition } },
@@ -198,11 +170,17 @@ export class TopologyTestDriver {
     return this.#typed(name, partition, 'fetchAll', 'window store') as WindowStore<K, V>;
   }
 
+  getVersionedKeyValueStore<K, V>(name: string, partition = 0): VersionedKeyValueStore<K, V> {
+    const store = this.getStateStore(name, partition);
+    if (isVersionedStore(store)) return store as unknown as VersionedKeyValueStore<K, V>;
+    throw new TestDriverError(`The store ${name} is not versioned.`, { context: { store: name } });
+  }
+
   // -------------------------------------------------------------------------------- metrics
 
   /** Records that were skipped: by rule, by handlers, or because they came too late. */
   get droppedRecordCount(): number {
-    return this.#tasks.reduce((sum, task) => sum + task.droppedCount, 0);
+    return this.#started().droppedCount;
   }
 
   // ---------------------------------------------------------------------------------- close
@@ -213,33 +191,36 @@ export class TopologyTestDriver {
    */
   close(): Promise<void> {
     if (this.#isClosed) return Promise.resolve();
-    return this.#do(() => {
+    return this.#do((engine) => {
       this.#isClosed = true;
-      const flushed = this.#failure === null ? this.#flush() : undefined;
-      return andThen(flushed, () => inTurn(this.#tasks, closeTask));
+      const flushed = this.#failure === null ? engine.flush() : undefined;
+      return andThen(flushed, () => engine.close());
     }, true);
   }
 
   // -------------------------------------------------------------------------------- private
 
-  #start(): Outcome {
-    return inTurn(this.#tasks, (task) =>
-      andThen(startTask(task), () => {
-        this.#partitions.add(task);
-        return undefined;
-      }),
-    );
+  #started(): DriverEngine {
+    if (this.#engine !== null) return this.#engine;
+    const built = this.#built.matching(this.#inputTopics);
+    const engine = new DriverEngine({ ...this.#engineOptions, built });
+    this.#engine = engine;
+    const started = engine.start();
+    // A failure is told by the first call.
+    if (started !== undefined) this.#holdFor(started).catch(() => undefined);
+    return engine;
   }
 
   /** One call after the other; a call that fails leaves nothing to go on with. */
-  #do(work: () => Outcome, isClose = false): Promise<void> {
+  #do(work: (engine: DriverEngine) => Outcome, isClose = false): Promise<void> {
     const guarded = (): Outcome => {
       if (!isClose) this.#checkUsable();
-      return work();
+      return work(this.#started());
     };
-    if (this.#busy !== null) return this.#holdFor(this.#busy.then(guarded));
     let outcome: Outcome;
     try {
+      this.#started();
+      if (this.#busy !== null) return this.#holdFor(this.#busy.then(guarded));
       outcome = guarded();
     } catch (error) {
       return Promise.reject(this.#failed(error));
@@ -277,76 +258,49 @@ export class TopologyTestDriver {
     );
   }
 
-  #pipe(
-    topic: string,
-    key: Uint8Array | null,
-    value: Uint8Array | null,
-    timestamp: number,
-    headers: RecordHeaders | null,
-    partition: number | undefined,
-  ): Outcome {
-    const to = partition ?? this.#choosePartition(topic, key);
-    if (!this.#partitions.has(topic, to)) throw this.#unknownTopic(topic, to);
-    this.#partitions.append(topic, to, { key, value, timestamp, headers });
-    return this.#work();
+  #pipe(engine: DriverEngine, topic: string, piped: PipedBytes): Outcome {
+    const partition = piped.partition ?? this.#choosePartition(engine, topic, piped);
+    if (!engine.reads(topic, partition)) throw this.#notRead(engine, topic, partition);
+    return engine.pipe(topic, partition, piped);
   }
 
-  #choosePartition(topic: string, key: Uint8Array | null): number {
-    const count = this.#layout.partitionCounts.get(topic) ?? 1;
+  #choosePartition(engine: DriverEngine, topic: string, { key, hashedBytes }: PipedBytes): number {
+    const count = engine.layout.partitionCounts.get(topic) ?? 1;
     if (count === 1) return 0;
-    if (key !== null) return toPositive(murmur2(Buffer.from(key), 0, key.length)) % count;
+    if (key !== null) return toPositive(murmur2(Buffer.from(key), 0, hashedBytes)) % count;
     const next = this.#nextWithoutKey.get(topic) ?? 0;
     this.#nextWithoutKey.set(topic, (next + 1) % count);
     return next;
   }
 
-  #unknownTopic(topic: string, partition: number): TestDriverError {
-    const count = this.#layout.partitionCounts.get(topic);
-    const topics = this.#layout.topology.subtopologies.flatMap((part) => part.sourceTopics);
-    const known = [...new Set(topics)].sort().join(', ') || 'none';
-    return new TestDriverError(
-      count === undefined
-        ? `Unknown topic: ${topic}. The topology reads: ${known}.`
-        : `The topic ${topic} has no partition ${String(partition)}: it has ${String(count)}.`,
-      { context: { topic, partition } },
-    );
-  }
-
-  /** Until no task has anything left to do. */
-  #work(): Outcome {
-    for (;;) {
-      const now = this.#clock.now();
-      const task = this.#tasks.find((one) => one.isReady(now));
-      if (task === undefined) return undefined;
-      const outcome = this.#step(task, now);
-      if (outcome !== undefined) return outcome.then(() => this.#work());
+  #notRead(engine: DriverEngine, topic: string, partition: number): TestDriverError {
+    const { partitionCounts, topology } = engine.layout;
+    const context = { topic, partition };
+    const count = partitionCounts.get(topic);
+    if (count !== undefined) {
+      return new TestDriverError(
+        `The topic ${topic} has no partition ${String(partition)}: it has ${String(count)}.`,
+        { context },
+      );
     }
-  }
-
-  #step(task: StreamTask, now: number): Outcome {
-    return andThen(processOne(task, now), () =>
-      andThen(commitTask(task), () => {
-        this.#capture();
-        return undefined;
-      }),
-    );
-  }
-
-  /** Caches let go what they hold, and the tasks process what follows from it. */
-  #flush(): Outcome {
-    return andThen(inTurn(this.#tasks, commitTask), () => {
-      this.#capture();
-      return this.#work();
+    if (this.#built.patterns.some((pattern) => matchesTopic(pattern, topic))) {
+      return new TestDriverError(
+        `The topic ${topic} matches a pattern, but was not there when the topology started: create its input topic ` +
+          'before the first record is piped.',
+        { context },
+      );
+    }
+    const topics = topology.subtopologies.flatMap((part) => part.sourceTopics);
+    const global = topology.global?.storeOfTopic.keys() ?? [];
+    const known = [...new Set([...topics, ...global])].sort().join(', ') || 'none';
+    return new TestDriverError(`Unknown topic: ${topic}. The topology reads: ${known}.`, {
+      context,
     });
   }
 
-  /** What was sent can be read now, and goes to the tasks that read its topic. */
-  #capture(): void {
-    for (const record of this.#producer.take()) {
-      this.#written.add(record.topic);
-      this.#unreadOf(record.topic).records.push(record);
-      this.#partitions.append(record.topic, record.partition, record);
-    }
+  #produced(record: ProducedBytes): void {
+    this.#written.add(record.topic);
+    this.#unreadOf(record.topic).records.push(record);
   }
 
   #unreadOf(topic: string): Unread {
@@ -356,10 +310,6 @@ export class TopologyTestDriver {
       this.#unread.set(topic, unread);
     }
     return unread;
-  }
-
-  #tasksOf(partition: number): readonly StreamTask[] {
-    return this.#tasks.filter((task) => task.id.partition === partition);
   }
 
   #typed(name: string, partition: number, method: string, kind: string): StateStore {
