@@ -1,6 +1,7 @@
 import { serdes } from '@millrace/runtime';
 import {
   TopologyTestDriver,
+  type TestInputTopic,
   type TestOutputTopic,
   type TestRecord,
 } from '@millrace/runtime/testing';
@@ -47,6 +48,7 @@ class CaseRun {
   readonly #golden: GoldenCase;
   readonly #config: Config;
   readonly #interpreter: Interpreter;
+  readonly #inputs = new Map<string, TestInputTopic<Uint8Array, Uint8Array>>();
   readonly #readers = new Map<string, Reader>();
   readonly #steps: Step[] = [];
   #notes: [string, string][] = [];
@@ -83,6 +85,11 @@ class CaseRun {
   }
 
   async #drive(driver: TopologyTestDriver): Promise<Outcome> {
+    // All before the first record: sources by pattern read those that are there.
+    for (const input of this.#golden.inputs ?? []) {
+      if ('advanceWallClockMs' in input || this.#inputs.has(input.topic)) continue;
+      this.#inputs.set(input.topic, driver.createInputTopic(input.topic, bytes));
+    }
     for (const [step, input] of (this.#golden.inputs ?? []).entries()) {
       this.#notes = [];
       let failure: Outcome['error'] = null;
@@ -109,9 +116,9 @@ class CaseRun {
       return;
     }
     const types = this.#interpreter.inputTypes.get(input.topic);
-    await driver
-      .createInputTopic(input.topic, bytes)
-      .pipe(
+    await this.#inputs
+      .get(input.topic)
+      ?.pipe(
         encode(input.key, types?.key ?? 'string'),
         encode(input.value, types?.value ?? 'string'),
         { timestamp: input.timestamp ?? 0, headers: encodeHeaders(input.headers) ?? undefined },
