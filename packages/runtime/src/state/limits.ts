@@ -13,7 +13,7 @@ export const BUFFER_FIELD_INITIAL_BYTES = 1024;
 /** Longest serialized key or value of such a buffer, bytes; V8's strings end a little above. */
 export const BUFFER_FIELD_MAX_BYTES = 512 * 1024 * 1024 - 64;
 /** Changed keys of a suppress buffer, let go or kept, after which it asks for a commit. */
-export const BUFFER_DIRTY_KEYS_COMMIT = 1_000_000;
+export const BUFFER_DIRTY_KEYS_COMMIT = 200_000;
 /** What Kafka Streams counts of each entry of a record cache beside its key: three references, bytes. */
 export const CACHE_ENTRY_OVERHEAD_BYTES = 24;
 /** ... and beside its value, topic and headers: dirty flag, offset, timestamp, partition, bytes. */
