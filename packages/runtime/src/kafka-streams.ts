@@ -2,6 +2,8 @@ import { BehaviorSubject, Subject } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { Logger } from 'pino';
 import { ensureInternalTopics } from './assignment/internal-topics.ts';
+import type { TopicsReady } from './assignment/leader.ts';
+import { TopicMatcher } from './assignment/topic-matcher.ts';
 import { bindOptions } from './bind-options.ts';
 import type { AdminPort, StreamsClient } from './client/ports.ts';
 import type { StreamsConfigInput } from './config/config-input.ts';
@@ -58,6 +60,7 @@ export class KafkaStreams {
   #threads: StreamThread[] = [];
   /** Keeps the global stores; null if the topology has none. */
   #globalThread: GlobalThread | null = null;
+  #matcher: TopicMatcher | null = null;
   #failedThreadCount = 0;
   #failure: Error | null = null;
   #closing: Promise<boolean> | null = null;
@@ -136,6 +139,8 @@ export class KafkaStreams {
         logger: this.#logger,
       });
       this.#admin = this.#client.admin();
+      this.#matcher = this.#createMatcher(this.#admin);
+      await this.#matcher.refresh();
       await this.#startGlobalThread();
       if (this.#closing !== null) return;
       // With global stores only, nothing is left to be done by stream threads.
@@ -146,6 +151,7 @@ export class KafkaStreams {
       }
       for (const thread of [...this.#threads]) thread.start();
       if (threadCount === 0) this.#onThreadState();
+      this.#matcher.start();
     } catch (error) {
       await this.#shutDownWith(error as Error);
       throw error;
@@ -174,6 +180,7 @@ export class KafkaStreams {
     const steps = new BoundedSteps(this.#clock, timeoutMs, (step, error) => {
       this.#logger.debug({ err: error, step }, 'a step of the stop failed');
     });
+    this.#matcher?.stop();
     const reports = await Promise.all(this.#threads.map((thread) => thread.stop(steps.leftMs)));
     // After those that read its stores.
     if (this.#globalThread !== null) reports.push(await this.#globalThread.stop(steps.leftMs));
@@ -197,6 +204,19 @@ export class KafkaStreams {
     throw new TopologyError(
       'The topology reads no topic: begin with stream(), table() or globalTable() of a StreamsBuilder, or with addSource().',
     );
+  }
+
+  #createMatcher(admin: AdminPort): TopicMatcher {
+    return new TopicMatcher({
+      topology: this.#topology,
+      admin,
+      clock: this.#clock,
+      intervalMs: this.#config.get('metadata.max.age.ms'),
+      logger: this.#logger,
+      onChanged: () => {
+        for (const thread of this.#threads) thread.topicsChanged();
+      },
+    });
   }
 
   async #startGlobalThread(): Promise<void> {
@@ -231,27 +251,19 @@ export class KafkaStreams {
   #createThread(index: number): StreamThread {
     const client = this.#client as StreamsClient;
     const admin = this.#admin as AdminPort;
+    const matcher = this.#matcher as TopicMatcher;
     const name = `${this.#clientId}-StreamThread-${String(index)}`;
     const thread: StreamThread = new StreamThread({
       index,
       name,
       clientId: this.#clientId,
       processId: this.#processId,
-      topology: this.#topology,
+      matcher,
       globalStores: this.#globalThread?.stores,
       config: this.#config,
       client,
       admin,
-      ensureTopics: () =>
-        ensureInternalTopics(
-          this.#topology,
-          admin,
-          {
-            replicationFactor: this.#config.get('replication.factor'),
-            topicDefaults: this.#config.topicDefaults,
-          },
-          this.#logger,
-        ),
+      ensureTopics: () => this.#ensureTopics(matcher, admin),
       clock: this.#clock,
       random: this.#random,
       yieldToEventLoop: this.#options.yieldToEventLoop ?? yieldToEventLoop,
@@ -268,6 +280,21 @@ export class KafkaStreams {
       },
     });
     return thread;
+  }
+
+  async #ensureTopics(matcher: TopicMatcher, admin: AdminPort): Promise<TopicsReady> {
+    await matcher.refresh();
+    const { topology } = matcher;
+    const counts = await ensureInternalTopics(
+      topology,
+      admin,
+      {
+        replicationFactor: this.#config.get('replication.factor'),
+        topicDefaults: this.#config.topicDefaults,
+      },
+      this.#logger,
+    );
+    return { topology, counts };
   }
 
   #onThreadState(): void {

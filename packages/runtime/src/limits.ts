@@ -42,6 +42,8 @@ export const RESTORE_FETCH_PARTITION_BYTES = 4 * 1024 * 1024;
 /** Distance of two progress reports of one changelog partition, ms. */
 export const RESTORE_PROGRESS_INTERVAL_MS = 1_000;
 
+/** Least distance at which the cluster is asked for all its topics, ms; only sources by pattern need that. */
+export const TOPIC_REFRESH_MIN_MS = 100;
 /** Wait before something that timed out is tried again, ms. */
 export const RETRY_BACKOFF_MS = 100;
 

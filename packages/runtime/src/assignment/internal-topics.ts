@@ -56,8 +56,10 @@ export async function ensureInternalTopics(
     const config = new Map([...options.topicDefaults, ...changelog.config]);
     wanted.push(newTopic(changelog.name, partitionCount, config, options));
   }
-  validate(wanted, existing);
-  const missing = wanted.filter(({ topic }) => !existing.has(topic));
+  // Without partitions where no topic matches a pattern yet: those are made once one does.
+  const needed = wanted.filter(({ partitionCount }) => partitionCount > 0);
+  validate(needed, existing);
+  const missing = needed.filter(({ topic }) => !existing.has(topic));
   if (missing.length > 0) {
     logger.info({ topics: missing.map(({ topic }) => topic) }, 'creating internal topics');
     await admin.createTopics(missing);

@@ -8,27 +8,33 @@ import { taskCount } from './partition-counts.ts';
 import type { AssignmentErrorCode } from './subscription.ts';
 import { assignmentErrorCodes, decodeSubscription, encodeAssignment } from './subscription.ts';
 
+/** Before an assignment: all topics are there, and what sources by pattern read is known. */
+export interface TopicsReady {
+  readonly topology: BuiltTopology;
+  readonly counts: PartitionCounts;
+}
+
 /**
  * The leader's part of a rebalance. What makes an assignment impossible, and only people can mend, is
  * sent to every member, so that each of them stops with the same words.
  */
 export async function assignAsLeader(
-  topology: BuiltTopology,
   members: readonly MemberSubscription[],
-  ensureTopics: () => Promise<PartitionCounts>,
+  ensureTopics: () => Promise<TopicsReady>,
 ): Promise<Map<string, MemberAssignment>> {
   const subscriptions = members.map(({ memberId, userData }) => ({
     memberId,
     ...decodeSubscription(userData),
   }));
-  let counts: PartitionCounts;
+  let ready: TopicsReady;
   try {
-    counts = await ensureTopics();
+    ready = await ensureTopics();
   } catch (error) {
     const code = errorCode(error);
     if (code === null) throw error;
     return refuse(members, code, (error as Error).message);
   }
+  const { topology, counts } = ready;
   const assignment = new Map<string, MemberAssignment>();
   for (const [memberId, tasks] of assignTasks(allTasks(topology, counts), subscriptions)) {
     assignment.set(memberId, {

@@ -82,15 +82,18 @@ function countOfWriters(
   counts: ReadonlyMap<string, number>,
 ): number | null {
   let largest: number | null = null;
+  let hasWriters = false;
   for (const subtopology of topology.subtopologies) {
     if (!subtopology.repartitionSinkTopics.includes(topic)) continue;
+    hasWriters = true;
     for (const source of subtopology.sourceTopics) {
       const count = counts.get(source);
       if (count === undefined) return null;
       if (largest === null || count > largest) largest = count;
     }
   }
-  return largest;
+  // A source by pattern that nothing matches yet: there is nothing to be written.
+  return largest ?? (hasWriters ? 0 : null);
 }
 
 function enforceCopartitioning(

@@ -69,6 +69,24 @@ export class Admin implements AdminPort {
     });
   }
 
+  async listTopics(): Promise<readonly string[]> {
+    return this.#retry('list topics', async () => {
+      const { transport, requestTimeoutMs } = this.#context;
+      const response = await transport.send(
+        ANY_NODE,
+        apiUses.metadata,
+        { topics: null, allowAutoTopicCreation: false },
+        { timeoutMs: requestTimeoutMs },
+      );
+      transport.setNodes(response.brokers);
+      return response.topics.flatMap(({ name, errorCode, isInternal }) =>
+        name === null || isInternal || errorCode === errorCodes.UNKNOWN_TOPIC_OR_PARTITION
+          ? []
+          : [name],
+      );
+    });
+  }
+
   async createTopics(topics: readonly NewTopic[]): Promise<void> {
     const open = new Map(topics.map((topic) => [topic.topic, topic]));
     if (open.size === 0) return;

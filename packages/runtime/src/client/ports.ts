@@ -253,6 +253,8 @@ export interface NewTopic {
 export interface AdminPort {
   /** Missing topics are absent from the answer. */
   describeTopics(topics: readonly string[]): Promise<ReadonlyMap<string, TopicDescription>>;
+  /** Names of all topics that this client may see, without the cluster's internal ones. */
+  listTopics(): Promise<readonly string[]>;
   /** An existing topic is no error. */
   createTopics(topics: readonly NewTopic[]): Promise<void>;
   /** Per partition: the new low watermark, or an error; one partition's failure touches no other. */

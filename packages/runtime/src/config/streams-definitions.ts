@@ -335,7 +335,13 @@ export const streamsDefinitions = [
   define('reconnect.backoff.ms', 'long', 50, transport, { allowed: atLeast(0), ...none }),
   define('reconnect.backoff.max.ms', 'long', 1_000, transport, { allowed: atLeast(0), ...none }),
   define('connections.max.idle.ms', 'long', 540_000, transport, none),
-  define('metadata.max.age.ms', 'long', 300_000, transport, { allowed: atLeast(0), ...none }),
+  define(
+    'metadata.max.age.ms',
+    'long',
+    300_000,
+    'How often it is looked for new topics that match the pattern of a source.',
+    { allowed: atLeast(0) },
+  ),
   define('metadata.recovery.strategy', 'string', 'rebootstrap', transport, none),
   define('metadata.recovery.rebootstrap.trigger.ms', 'long', 300_000, transport, {
     allowed: atLeast(0),

@@ -4,6 +4,7 @@ import { readAssignment } from '../assignment/follower.ts';
 import { assignAsLeader } from '../assignment/leader.ts';
 import { externalSourceTopics, repartitionTopics } from '../assignment/partition-counts.ts';
 import { encodeSubscription } from '../assignment/subscription.ts';
+import { MissingTopicError } from '../client/errors.ts';
 import type {
   FetchPort,
   GroupMetadata,
@@ -136,6 +137,7 @@ export class StreamThread {
       restorer: this.#restorer,
       logger: this.#logger,
       onFailure: (error, task) => {
+        if (task === null && this.#isMatchedTopicGone(error)) return;
         if (task === null) this.#fail(error);
         else this.#onTaskFailure(error, task);
       },
@@ -171,8 +173,7 @@ export class StreamThread {
     this.#startedAtMs = this.#options.clock.now();
     this.#group.join({
       subscription: () => this.#subscription(),
-      assign: (members) =>
-        assignAsLeader(this.#options.topology, members, this.#options.ensureTopics),
+      assign: (members) => assignAsLeader(members, this.#options.ensureTopics),
       onRebalance: () => this.#onRebalance(),
       onAssigned: (assignment, metadata) => this.#onAssigned(assignment, metadata),
       onLost: (error) => this.#onLost(error),
@@ -181,6 +182,11 @@ export class StreamThread {
       },
     });
     this.#loop = this.#run();
+  }
+
+  /** Other topics match the patterns of the topology than before. */
+  topicsChanged(): void {
+    if (!this.#isStopping) this.#group.rejoin('the topics that match the patterns have changed');
   }
 
   /**
@@ -218,6 +224,17 @@ export class StreamThread {
     this.#removeMetrics();
     this.#states.tryFire('stopped');
     return steps;
+  }
+
+  /** A topic that a pattern matched may be deleted: the next assignment leaves it out. */
+  #isMatchedTopicGone(error: Error): boolean {
+    const { matcher } = this.#options;
+    if (!(error instanceof MissingTopicError) || !matcher.hasPatterns) return false;
+    const { topic } = error.context;
+    if (typeof topic !== 'string' || !matcher.hasMatched(topic)) return false;
+    this.#logger.warn({ topic }, 'a topic that matched a pattern is gone');
+    void matcher.look();
+    return true;
   }
 
   // --------------------------------------------------------------------------------------- loop
@@ -338,7 +355,8 @@ export class StreamThread {
   // -------------------------------------------------------------------------------------- group
 
   #subscription(): { topics: readonly string[]; userData: Buffer } {
-    const { topology, processId } = this.#options;
+    const { matcher, processId } = this.#options;
+    const { topology } = matcher;
     return {
       topics: [...externalSourceTopics(topology), ...repartitionTopics(topology).keys()].sort(),
       userData: encodeSubscription({
@@ -369,7 +387,9 @@ export class StreamThread {
     await this.#sections.run(async () => {
       if (this.#isStopping) return;
       try {
-        const tasks = readAssignment(this.#options.topology, assignment);
+        const { matcher } = this.#options;
+        matcher.learn(assignment.partitions.map(({ topic }) => topic));
+        const tasks = readAssignment(matcher.topology, assignment);
         this.#logger.info(
           { generation: metadata.generation, tasks: [...tasks.keys()] },
           'assigned',

@@ -92,7 +92,11 @@ export class TaskManager {
   ): Promise<void> {
     for (const task of [...this.#tasks.values()]) {
       // One that failed and was to be revived is begun anew with the others.
-      if (!assigned.has(task.name) || task.state === 'SUSPENDED') this.close(task);
+      // One whose source by pattern reads other topics is another task, though of the same name.
+      const inputs = assigned.get(task.name)?.inputs;
+      if (inputs === undefined || task.state === 'SUSPENDED' || !areSame(inputs, task.inputs)) {
+        this.close(task);
+      }
     }
     const created: StreamTask[] = [];
     for (const [name, { id, inputs }] of assigned) {
@@ -288,4 +292,12 @@ export class TaskManager {
     route.task.seek(route.queue, offset);
     this.#options.fetcher.assign([{ topic, partition, offset }]);
   }
+}
+
+function areSame(some: readonly TopicPartition[], others: readonly TopicPartition[]): boolean {
+  const keys = new Set(some.map(({ topic, partition }) => topicPartitionKey(topic, partition)));
+  return (
+    keys.size === others.length &&
+    others.every(({ topic, partition }) => keys.has(topicPartitionKey(topic, partition)))
+  );
 }

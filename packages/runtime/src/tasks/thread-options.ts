@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
-import type { PartitionCounts } from '../assignment/partition-counts.ts';
+import type { TopicsReady } from '../assignment/leader.ts';
+import type { TopicMatcher } from '../assignment/topic-matcher.ts';
 import type { AdminPort, StreamsClient } from '../client/ports.ts';
 import type { StreamsConfig } from '../config/streams-config.ts';
 import type { MetricsRegistry } from '../metrics/registry.ts';
@@ -8,7 +9,6 @@ import type { YieldToEventLoop } from '../platform/event-loop.ts';
 import type { Random } from '../platform/random.ts';
 import type { RestoreListener } from '../restore/progress.ts';
 import type { StateStore } from '../state/store.ts';
-import type { BuiltTopology } from '../topology/built-topology.ts';
 import type { ThreadState } from './thread-states.ts';
 
 export interface StreamThreadOptions {
@@ -18,14 +18,15 @@ export interface StreamThreadOptions {
   readonly name: string;
   readonly clientId: string;
   readonly processId: string;
-  readonly topology: BuiltTopology;
+  /** What the topology is, with the topics that match its patterns by now. */
+  readonly matcher: TopicMatcher;
   /** As tasks may see them. */
   readonly globalStores?: ReadonlyMap<string, StateStore> | undefined;
   readonly config: StreamsConfig;
   readonly client: StreamsClient;
   readonly admin: AdminPort;
   /** Creates and checks the internal topics; called on the leader, before it assigns. */
-  readonly ensureTopics: () => Promise<PartitionCounts>;
+  readonly ensureTopics: () => Promise<TopicsReady>;
   readonly clock: Clock;
   readonly random: Random;
   readonly yieldToEventLoop: YieldToEventLoop;

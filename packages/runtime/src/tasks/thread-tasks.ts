@@ -23,18 +23,20 @@ export interface ThreadTaskParts {
 
 /** The task manager of a stream thread, as its configuration wants tasks to be. */
 export function createTaskManager(
-  { topology, globalStores, config, clock, random }: StreamThreadOptions,
+  { matcher, globalStores, config, clock, random }: StreamThreadOptions,
   parts: ThreadTaskParts,
 ): TaskManager {
   const { group, fetcher, producer, restorer, logger } = parts;
   const environment = {
-    topology,
+    get topology() {
+      return matcher.topology;
+    },
     globalStores,
     config,
     producer,
     clock,
     random,
-    cache: recordCacheFor(config, topology, config.get('num.stream.threads')),
+    cache: recordCacheFor(config, matcher.topology, config.get('num.stream.threads')),
     logger,
     onResumable: parts.wake,
   };
@@ -42,7 +44,7 @@ export function createTaskManager(
     config.mainConsumer['auto.offset.reset'],
   ) as OffsetReset;
   const resets: Resets = {
-    policy: (topic) => topology.offsetReset(topic) ?? defaultReset,
+    policy: (topic) => matcher.topology.offsetReset(topic) ?? defaultReset,
     nowMs: () => clock.now(),
   };
   return new TaskManager({

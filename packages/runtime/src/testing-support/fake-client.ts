@@ -73,6 +73,10 @@ class FakeAdmin implements AdminPort {
     return Promise.resolve(found);
   }
 
+  listTopics(): Promise<readonly string[]> {
+    return Promise.resolve(this.#cluster.topicNames());
+  }
+
   createTopics(topics: readonly NewTopic[]): Promise<void> {
     for (const topic of topics) this.#cluster.create(topic);
     return Promise.resolve();

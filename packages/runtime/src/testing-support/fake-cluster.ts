@@ -28,6 +28,14 @@ export class FakeCluster {
     this.topicConfigs.set(topic.topic, topic.config);
   }
 
+  topicNames(): string[] {
+    return [...this.#topics.keys()];
+  }
+
+  deleteTopic(topic: string): void {
+    this.#topics.delete(topic);
+  }
+
   partitionCount(topic: string): number | undefined {
     return this.#topics.get(topic)?.length;
   }

@@ -1,4 +1,4 @@
-import { OffsetOutOfRangeError } from '../client/errors.ts';
+import { MissingTopicError, OffsetOutOfRangeError } from '../client/errors.ts';
 import type {
   AbortedTransaction,
   FetchedPartition,
@@ -120,6 +120,10 @@ export class FakeFetcher implements FetchPort {
 
   #fetch(position: Position): FetchedPartition | null {
     const { topic, partition, offset } = position;
+    if (this.#cluster.partitionCount(topic) === undefined) {
+      this.#positions.delete(topicPartitionKey(topic, partition));
+      return missing(position);
+    }
     const log = this.#cluster.log(topic, partition);
     const common = {
       topic,
@@ -166,4 +170,18 @@ export class FakeFetcher implements FetchPort {
   #ready(): void {
     queueMicrotask(this.#options.onReady);
   }
+}
+
+function missing({ topic, partition, offset }: Position): FetchedPartition {
+  return {
+    topic,
+    partition,
+    records: Buffer.alloc(0),
+    abortedTransactions: [],
+    highWatermark: -1n,
+    lastStableOffset: -1n,
+    logStartOffset: -1n,
+    nextOffset: offset,
+    error: new MissingTopicError(`no ${topic}`, { context: { topic, partition } }),
+  };
 }

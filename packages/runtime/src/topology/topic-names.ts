@@ -1,4 +1,4 @@
-import { TopologyError } from '../errors.ts';
+import { MisconfiguredTopicError } from '../errors.ts';
 import type { InternalTopology, SourceSpec } from './internal-topology.ts';
 import { matchesTopic } from './topic-pattern.ts';
 
@@ -65,9 +65,9 @@ export class TopicNames {
   }
 }
 
-function overlap(topic: string, first: SourceSpec, second: SourceSpec): TopologyError {
+function overlap(topic: string, first: SourceSpec, second: SourceSpec): MisconfiguredTopicError {
   const of = ({ name, pattern }: SourceSpec): string => `${String(pattern?.source)} (${name})`;
-  return new TopologyError(
+  return new MisconfiguredTopicError(
     `The topic ${topic} matches the patterns ${of(first)} and ${of(second)}: a topic is read by one source only, ` +
       'so let the patterns exclude each other.',
   );
