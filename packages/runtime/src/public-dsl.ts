@@ -77,6 +77,7 @@ export { ProcessorNode, type Outcome } from './operators/processor-node.ts';
 export type { GlobalValueJoiner } from './operators/stream-global-table-join.ts';
 export type { ValueJoiner } from './operators/stream-table-join.ts';
 export type {
+  TransformerContext,
   ValueTransformer,
   ValueTransformerSupplier,
 } from './operators/table-transform-values.ts';
@@ -145,6 +146,7 @@ export {
   failOnInvalidTimestamp,
   logAndSkipOnInvalidTimestamp,
   usePartitionTimeOnInvalidTimestamp,
+  wallclockTimestamp,
 } from './topology/timestamp-extractors.ts';
 export {
   bindTopology,

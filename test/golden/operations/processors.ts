@@ -45,6 +45,10 @@ interface Context {
   ): { cancel(): void };
 }
 
+interface TransformerContext extends Context {
+  readonly timestamp: number;
+}
+
 type Done = unknown;
 
 export function process(on: Interpretation, n: Operation, from: Result): Result {
@@ -236,6 +240,7 @@ class FixedKeyProcessor {
 /** `transformValues`: with a store, counts the calls of each key there, as `$n`. */
 class Transformer {
   readonly #n: Operation;
+  #context: TransformerContext | null = null;
   #store: ProcessorStore | null = null;
   readonly transform: (value: unknown, key: unknown) => Done;
 
@@ -244,7 +249,8 @@ class Transformer {
     this.transform = on.user((v: unknown, k: unknown) => this.#transform(k, v));
   }
 
-  init(context: Context): void {
+  init(context: TransformerContext): void {
+    this.#context = context;
     if (this.#n['store'] !== undefined)
       this.#store = context.getStateStore(this.#n['store'] as string);
   }
@@ -254,7 +260,7 @@ class Transformer {
     if (store === null) return evaluate(this.#n['value'], { k, v });
     const old = valueOf(store.get(k));
     const n = text(old === null ? 1 : Number(old) + 1);
-    store.put(k, n, 0);
+    store.put(k, n, (this.#context as TransformerContext).timestamp);
     return evaluate(this.#n['value'], { k, v, n });
   }
 }

@@ -84,12 +84,9 @@ export class KTableImpl<K, V> implements KTable<K, V> {
   ): KTable<K, VR> {
     const name = this.#name(prefixes.tableTransformValues, options);
     const stores = options.stores ?? [];
-    const storeNames = new Set(
-      stores.map((store) => (typeof store === 'string' ? store : store.name)),
-    );
     const { table: parent } = this.#state;
     const own = options.store ?? null;
-    const table = new TransformedTable(name, parent, supplier, own, storeNames);
+    const table = new TransformedTable(name, parent, supplier, own, stores.length > 0);
     const create = (nodeName: string): ProcessorNode =>
       new TableTransformValuesOperator(nodeName, table, supplier());
     return this.#derive(name, table, create, options.value ?? null, options, {

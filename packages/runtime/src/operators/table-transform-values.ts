@@ -1,11 +1,21 @@
 import type { RecordHeaders } from '@millrace/protocol';
+import type { RecordHeaders } from '@millrace/protocol';
+import { TopologyError } from '../errors.ts';
 import { DerivedGetter, DerivedTable, DerivedTableOperator } from './derived-table.ts';
 import { inOrder, isPromise, outcomeOf, type Awaitable, type Outcome } from './outcome.ts';
 import type { ProcessingContext } from './processor-api.ts';
 import type { Punctuator } from './punctuation.ts';
-import type { TableSource, ValueGetter } from './table.ts';
+import type { TableSource, TableView, ValueGetter } from './table.ts';
 import type { TaskContext } from './task-context.ts';
 import { UserContext, type StoreUser, type UserNode } from './user-context.ts';
+
+/** What a transformer may ask of its task. */
+export interface TransformerContext extends ProcessingContext {
+  /** Of the change in hand, epoch ms; of the row, if an operator reads a table that is not stored. */
+  readonly timestamp: number;
+  /** Of the change in hand; null if it has none. */
+  readonly headers: RecordHeaders | null;
+}
 
 /**
  * Makes a table's values, with the help of state stores (Kafka Streams' ValueTransformerWithKey). It
@@ -13,7 +23,7 @@ import { UserContext, type StoreUser, type UserNode } from './user-context.ts';
  */
 export interface ValueTransformer<K, V, VR> {
   /** Once, before the first value. */
-  init?(context: ProcessingContext): Awaitable<unknown>;
+  init?(context: TransformerContext): Awaitable<unknown>;
   /** Is given null for a deleted row, too; null as a result deletes. */
   transform(value: V | null, key: K): Awaitable<VR | null>;
   /** Once, when the task is given up. */
@@ -25,22 +35,35 @@ export type ValueTransformerSupplier<K, V, VR> = () => ValueTransformer<K, V, VR
 
 /** What a table of transformed values is to other operators. */
 export class TransformedTable<K, V, VR> extends DerivedTable<K, V, VR> {
+  readonly #name: string;
+  readonly #usesStores: boolean;
+
   /**
    * @param name of the operator's node
-   * @param stores names of those that transformers may use
+   * @param usesStores the transformers have state stores
    */
   constructor(
     name: string,
     parent: TableSource<K, V>,
     supplier: ValueTransformerSupplier<K, V, VR>,
     storeName: string | null,
-    stores: ReadonlySet<string>,
+    usesStores: boolean,
   ) {
     super(parent, storeName, (getter) => {
-      const host = new TransformerHost(name, supplier());
-      host.stores = stores;
-      return new TransformingGetter(getter, host);
+      return new TransformingGetter(getter, new TransformerHost(name, supplier()));
     });
+    this.#name = name;
+    this.#usesStores = usesStores;
+  }
+
+  override view(): TableView<K, VR> {
+    if (this.storeName === null && this.#usesStores) {
+      throw new TopologyError(
+        `The table ${this.#name} of transformValues() is read by another operator, which would call its transformer ` +
+          'without its state stores: store the table, by giving transformValues() the option "store".',
+      );
+    }
+    return super.view();
   }
 }
 
@@ -60,7 +83,7 @@ class TransformerHost<K, V, VR> implements UserNode {
   }
 
   start(task: TaskContext): Outcome {
-    const context = new UserContext(this, task, this.stores);
+    const context = new HostContext(this, task, this.stores);
     return inOrder(outcomeOf(this.#transformer.init?.(context)), () => {
       this.isActive = true;
       return undefined;
@@ -83,6 +106,27 @@ class TransformerHost<K, V, VR> implements UserNode {
   }
 }
 
+class HostContext extends UserContext implements TransformerContext {
+  readonly #host: { readonly timestamp: number; readonly headers: RecordHeaders | null };
+
+  constructor(
+    host: TransformerHost<unknown, unknown, unknown>,
+    task: TaskContext,
+    stores: ReadonlySet<string>,
+  ) {
+    super(host, task, stores);
+    this.#host = host;
+  }
+
+  get timestamp(): number {
+    return this.#host.timestamp;
+  }
+
+  get headers(): RecordHeaders | null {
+    return this.#host.headers;
+  }
+}
+
 async function orNull<T>(pending: PromiseLike<T | null>): Promise<T | null> {
   return (await pending) ?? null;
 }
@@ -92,7 +136,10 @@ class TransformingGetter<K, V, VR> extends DerivedGetter<K, V, VR> {
   #task: TaskContext | null = null;
 
   constructor(parent: ValueGetter<K, V>, host: TransformerHost<K, V, VR>) {
-    super(parent, (key, value) => host.transform(key, value));
+    super(parent, (key, value) => {
+      host.timestamp = parent.foundTimestamp;
+      return host.transform(key, value);
+    });
     this.#host = host;
   }
 
@@ -114,7 +161,8 @@ class TransformingGetter<K, V, VR> extends DerivedGetter<K, V, VR> {
  * `transformValues` of a table. Forwards each change with the value that the transformer returns for
  * its new one, tombstones included: it is called with null then. Key, timestamp and headers stay.
  * Without a store of its own the transformer is called again for the old value if somebody below
- * asked for it; operators that read the table have a transformer each, called at each read.
+ * asked for it; operators that read the table have a transformer each, called at each
+ * read; transformers with state stores therefore need a stored table to be read.
  */
 export class TableTransformValuesOperator<K, V, VR>
   extends DerivedTableOperator<K, V, VR>
@@ -156,6 +204,19 @@ export class TableTransformValuesOperator<K, V, VR>
   ): Outcome {
     this.#host.recordTimestamp = timestamp;
     this.#host.recordHeaders = headers;
+    return super.process(key, value, old, timestamp, headers, isLatest);
+  }
+
+  override process(
+    key: unknown,
+    value: unknown,
+    old: unknown,
+    timestamp: number,
+    headers: RecordHeaders | null,
+    isLatest = true,
+  ): Outcome {
+    this.#host.timestamp = timestamp;
+    this.#host.headers = headers;
     return super.process(key, value, old, timestamp, headers, isLatest);
   }
 
