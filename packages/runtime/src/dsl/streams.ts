@@ -286,10 +286,21 @@ export interface KTable<K, V> {
    */
   suppress(suppressed: Suppressed<K>): KTable<K, V>;
 
-  /** Keeps the rows for which the predicate says true; for others the result has no row. */
+  /**
+   * Keeps the rows for which the predicate says true; for others the result has no row. A type guard
+   * narrows the table's type.
+   */
+  filter<VR extends V>(
+    predicate: ValueGuard<K, V, VR>,
+    options?: MaterializedOptions<K, VR>,
+  ): KTable<K, VR>;
   filter(predicate: Predicate<K, V>, options?: MaterializedOptions<K, V>): KTable<K, V>;
 
   /** Keeps the rows for which the predicate does not say true. */
+  filterNot<VX extends V>(
+    predicate: ValueGuard<K, V, VX>,
+    options?: MaterializedOptions<K, Exclude<V, VX>>,
+  ): KTable<K, Exclude<V, VX>>;
   filterNot(predicate: Predicate<K, V>, options?: MaterializedOptions<K, V>): KTable<K, V>;
 
   /** Each row with a new value; null gives no row. The function is never given null. */

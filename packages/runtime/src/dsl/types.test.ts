@@ -70,10 +70,10 @@ describe('types of streams', () => {
       expectTypeOf(flight).toEqualTypeOf<Flight>();
     });
     expectTypeOf(seen).toEqualTypeOf<KStream<string, Flight>>();
-    expectTypeOf(flights.foreach(() => undefined)).toEqualTypeOf<void>();
+    flights.foreach(() => undefined);
     expectTypeOf(flights.merge(seen)).toEqualTypeOf<KStream<string, Flight>>();
     expectTypeOf(flights.repartition({ partitions: 3 })).toEqualTypeOf<KStream<string, Flight>>();
-    expectTypeOf(flights.to('out')).toEqualTypeOf<void>();
+    flights.to('out');
     flights.to((key, flight, { topic }) => `${key}-${flight.origin}-${topic ?? ''}`);
     flights.to('out', { partitioner: (_topic, _key, value) => value?.delay });
   });
@@ -126,6 +126,26 @@ describe('types of streams', () => {
     deleting.to('out', { value: serdes.long() });
   });
 
+  it('are what JSON is written for, unless its serde names another', () => {
+    const delays = flights.mapValues(({ delay }) => ({ delay }), { value: serdes.json() });
+    expectTypeOf(delays).toEqualTypeOf<KStream<string, { delay: number }>>();
+    const both = flights.map((key, { delay }) => [{ key }, delay], {
+      key: serdes.json(),
+      value: serdes.json(),
+    });
+    expectTypeOf(both).toEqualTypeOf<KStream<{ key: string }, number>>();
+    // A wider serde makes a wider stream.
+    const kinds = events
+      .filter((_key, event) => event !== null)
+      .selectKey((_key, { kind }) => kind, { key: text });
+    expectTypeOf(kinds).toEqualTypeOf<KStream<string, Landed | Cancelled>>();
+    delays.to('out', { value: serdes.json() });
+    // A source has no other word for it.
+    expectTypeOf(builder.stream('json', { value: serdes.json() })).toEqualTypeOf<
+      KStream<unknown, never>
+    >();
+  });
+
   it('see through promises', () => {
     const later = flights.mapValues((flight) => Promise.resolve(flight.delay));
     expectTypeOf(later).toEqualTypeOf<KStream<string, number>>();
@@ -166,11 +186,11 @@ describe('types of streams', () => {
       // @ts-expect-error -- repartitioned with the wrong serde
       flights.repartition({ value: text });
       // @ts-expect-error -- there is no such branch
-      void flights.split({ name: 'a-' }).noDefaultBranch()['a-1'];
+      expectTypeOf(flights.split({ name: 'a-' }).noDefaultBranch()['a-1']).toBeUnknown();
       // @ts-expect-error -- no such option
       flights.peek(() => undefined, { named: 'x' });
     };
-    void wrong;
+    expectTypeOf(wrong).toBeFunction();
   });
 });
 
@@ -257,6 +277,6 @@ describe('types of grouped streams', () => {
       // @ts-expect-error -- only window stores have a retention
       byOrigin.count({ retention: '1d' });
     };
-    void wrong;
+    expectTypeOf(wrong).toBeFunction();
   });
 });

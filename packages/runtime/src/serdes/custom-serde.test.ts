@@ -78,10 +78,10 @@ describe('a serde of two functions', () => {
 describe('a serde made of it is told topic and headers, too', () => {
   const told = 't/acme/ab';
   it.each<[string, Serde<unknown>, unknown]>([
-    ['list', serdes.list(telling) as Serde<unknown>, [told]],
-    ['timeWindowed', serdes.timeWindowed(telling, 5) as never, new Windowed(told, 10, 15)],
-    ['sessionWindowed', serdes.sessionWindowed(telling) as never, new Windowed(told, 10, 12)],
-    ['list of lists', serdes.list(serdes.list(telling)) as Serde<unknown>, [[told]]],
+    ['list', serdes.list(telling), [told]],
+    ['timeWindowed', serdes.timeWindowed(telling, 5), new Windowed(told, 10, 15)],
+    ['sessionWindowed', serdes.sessionWindowed(telling), new Windowed(told, 10, 12)],
+    ['list of lists', serdes.list(serdes.list(telling)), [[told]]],
   ])('%s', (_name, serde, expected) => {
     expect(serde.write).toBeUndefined();
     const plain = JSON.parse(JSON.stringify(expected).replaceAll(told, 'ab')) as unknown;
@@ -89,7 +89,7 @@ describe('a serde made of it is told topic and headers, too', () => {
       expected instanceof Windowed ? new Windowed('ab', expected.start, expected.end) : plain;
     const bytes = serde.serialize(value, 't', headers);
     expect(Buffer.from(bytes).includes(told)).toBe(true);
-    const adapted = toRecordSerde(serde, 't') as RecordSerde<unknown>;
+    const adapted = toRecordSerde<unknown>(serde, 't');
     const source = Buffer.from(bytes);
     const text = JSON.stringify(adapted.read(source, 0, source.length, headers));
     expect(text).toBe(JSON.stringify(expected).replaceAll(told, `t/acme/${told}`));

@@ -28,7 +28,7 @@ export class CustomSerde<T> implements RecordSerde<T> {
     this.name = serde.name;
     if (serde.isImmutable !== undefined) this.isImmutable = serde.isImmutable;
     if (serde.mapKey !== undefined) {
-      this.mapKey = (value) => (serde as Required<Pick<Serde<T>, 'mapKey'>>).mapKey(value);
+      this.mapKey = (value) => keyed(serde).mapKey(value);
     }
     if (serde.snapshot !== undefined) this.snapshot = serde.snapshot;
     if (serde.fixedBytes !== undefined) this.fixedBytes = serde.fixedBytes;
@@ -76,6 +76,10 @@ export class CustomSerde<T> implements RecordSerde<T> {
   }
 }
 
+function keyed<T>(serde: Serde<T>): Required<Pick<Serde<T>, 'mapKey'>> {
+  return serde as Required<Pick<Serde<T>, 'mapKey'>>;
+}
+
 function hasBothForms<T>(serde: Serde<T>): serde is RecordSerde<T> {
   return serde.write !== undefined && serde.read !== undefined;
 }
@@ -99,14 +103,15 @@ export function composite<I, T>(
   make: (inner: RecordSerde<I>) => RecordSerde<T>,
 ): Serde<T> {
   if (hasBothForms(inner)) return make(inner);
-  const {
-    write: _write,
-    read: _read,
-    snapshot: _snapshot,
-    ...flags
-  } = make(new CustomSerde(inner, ''));
+  const shape = make(new CustomSerde(inner, ''));
   return {
-    ...flags,
+    name: shape.name,
+    ...(shape.isImmutable === undefined ? {} : { isImmutable: shape.isImmutable }),
+    ...(shape.mapKey === undefined ? {} : { mapKey: (value: T) => keyed(shape).mapKey(value) }),
+    ...(shape.fixedBytes === undefined ? {} : { fixedBytes: shape.fixedBytes }),
+    ...(shape.unhashedSuffixBytes === undefined
+      ? {}
+      : { unhashedSuffixBytes: shape.unhashedSuffixBytes }),
     serialize: (value, topic, headers) =>
       make(new CustomSerde(inner, topic, headers)).serialize(value, topic, headers),
     deserialize(bytes, topic, headers) {

@@ -51,12 +51,13 @@ const unchecked = jsonSerde(parse, stringify);
  * JSON text in UTF-8. As a key, two objects are equal if their JSON text is, order of properties
  * included.
  *
- * Without a schema the type is the caller's word: nothing is checked. With one (any validator that
+ * Without a schema the type is the caller's word, `serdes.json<Flight>()`, or that of what is written
+ * there (`mapValues((flight) => ..., { value: serdes.json() })`): nothing is checked. With one (any validator that
  * speaks Standard Schema: zod, valibot, arktype) the type is what the schema makes of the JSON, and
  * what does not pass is a `SerializationError`. `validateOnWrite` asks the schema about the JSON that
  * is to be written, so that nothing is written that could not be read.
  */
-export function json<T>(): RecordSerde<T>;
+export function json<T = never>(): RecordSerde<T>;
 export function json<S extends StandardSchemaV1>(
   schema: S,
   options?: SchemaOptions,

@@ -33,13 +33,13 @@ function serdeOf(name: string): Serde<unknown> {
     case 'list':
       return nulls === undefined
         ? serdes.list(serdeOf(inner))
-        : (serdes.list(serdeOf(inner), { nulls: true }) as Serde<unknown>);
+        : serdes.list(serdeOf(inner), { nulls: true });
     case 'timeWindowed':
       return serdes.timeWindowed(serdeOf(inner), 10);
     case 'sessionWindowed':
       return serdes.sessionWindowed(serdeOf(inner));
     default:
-      return serdes[kind as 'long']() as Serde<unknown>;
+      return serdes[kind as 'long']();
   }
 }
 

@@ -44,7 +44,7 @@ describe('bytes, as Kafka writes them', () => {
       Buffer.from('0e8400e2-9b41-41d4-a716-446655440000').toString('hex'),
     ],
     ['bytes', hexOf(serdes.bytes(), new Uint8Array([0, 255])), '00ff'],
-    ['json', hexOf(serdes.json(), { a: 'é' }), Buffer.from('{"a":"é"}').toString('hex')],
+    ['json', hexOf(serdes.json<unknown>(), { a: 'é' }), Buffer.from('{"a":"é"}').toString('hex')],
     [
       'timeWindowed',
       hexOf(serdes.timeWindowed(serdes.string(), 10), new Windowed('k', 0x1_0000_0001, 11)),
@@ -66,7 +66,7 @@ describe('round trips', () => {
     ['float', fc.float(), serdes.float() as never],
     ['boolean', fc.boolean(), serdes.boolean() as never],
     ['uuid', fc.uuid(), serdes.uuid() as never],
-    ['json', fc.jsonValue().filter((value) => value !== null), serdes.json() as never],
+    ['json', fc.jsonValue().filter((value) => value !== null), serdes.json()],
   ])('%s', (_name, values, serde) => {
     fc.assert(
       fc.property(values, (value) => {
@@ -159,9 +159,9 @@ describe('what a serde refuses', () => {
     ['uuid: no UUID', () => serdes.uuid().serialize('x', 't', null)],
     ['uuid: no UUID in the bytes', () => serdes.uuid().deserialize(bytes(36), 't', null)],
     ['void: bytes', () => serdes.void().deserialize(bytes(1), 't', null)],
-    ['json: undefined', () => serdes.json().serialize(undefined, 't', null)],
-    ['json: a bigint', () => serdes.json().serialize({ a: 1n }, 't', null)],
-    ['json: a cycle', () => serdes.json().serialize(cyclic(), 't', null)],
+    ['json: undefined', () => serdes.json<unknown>().serialize(undefined, 't', null)],
+    ['json: a bigint', () => serdes.json<unknown>().serialize({ a: 1n }, 't', null)],
+    ['json: a cycle', () => serdes.json<unknown>().serialize(cyclic(), 't', null)],
     ['json: no JSON', () => serdes.json().deserialize(Buffer.from('{'), 't', null)],
     [
       'timeWindowed: too short',

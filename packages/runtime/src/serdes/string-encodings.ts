@@ -9,8 +9,8 @@ export type StringEncoding =
   'UTF-8' | 'US-ASCII' | 'ISO-8859-1' | 'UTF-16' | 'UTF-16BE' | 'UTF-16LE';
 
 interface Encoding {
-  encode(text: string): Buffer;
-  decode(bytes: Buffer): string;
+  readonly encode: (text: string) => Buffer;
+  readonly decode: (bytes: Buffer) => string;
 }
 
 const REPLACEMENT = '\ufffd';
@@ -96,7 +96,7 @@ export function stringOf(encoding: StringEncoding = 'UTF-8'): RecordSerde<string
   if (encoding === 'UTF-8') return stringSerde;
   if (!Object.hasOwn(encodings, encoding)) {
     throw new TopologyError(
-      `There is no encoding "${String(encoding)}". ` +
+      `There is no encoding "${encoding as string}". ` +
         `A string serde writes UTF-8, ${Object.keys(encodings).join(', ')}.`,
     );
   }
