@@ -1,5 +1,4 @@
 import type { RecordHeaders } from '@millrace/protocol';
-import type { RecordHeaders } from '@millrace/protocol';
 import { TopologyError } from '../errors.ts';
 import { DerivedGetter, DerivedTable, DerivedTableOperator } from './derived-table.ts';
 import { inOrder, isPromise, outcomeOf, type Awaitable, type Outcome } from './outcome.ts';
@@ -73,7 +72,7 @@ class TransformerHost<K, V, VR> implements UserNode {
   readonly #transformer: ValueTransformer<K, V, VR>;
   stores: ReadonlySet<string> = new Set();
   isActive = false;
-  /** Of the change; while another operator reads the table, of the last one. */
+  /** Of the change, or, while another operator reads the table, of the row. */
   recordTimestamp = -1;
   recordHeaders: RecordHeaders | null = null;
 
@@ -83,7 +82,11 @@ class TransformerHost<K, V, VR> implements UserNode {
   }
 
   start(task: TaskContext): Outcome {
-    const context = new HostContext(this, task, this.stores);
+    const context = new HostContext(
+      this as TransformerHost<unknown, unknown, unknown>,
+      task,
+      this.stores,
+    );
     return inOrder(outcomeOf(this.#transformer.init?.(context)), () => {
       this.isActive = true;
       return undefined;
@@ -107,7 +110,7 @@ class TransformerHost<K, V, VR> implements UserNode {
 }
 
 class HostContext extends UserContext implements TransformerContext {
-  readonly #host: { readonly timestamp: number; readonly headers: RecordHeaders | null };
+  readonly #host: TransformerHost<unknown, unknown, unknown>;
 
   constructor(
     host: TransformerHost<unknown, unknown, unknown>,
@@ -119,11 +122,11 @@ class HostContext extends UserContext implements TransformerContext {
   }
 
   get timestamp(): number {
-    return this.#host.timestamp;
+    return this.#host.recordTimestamp;
   }
 
   get headers(): RecordHeaders | null {
-    return this.#host.headers;
+    return this.#host.recordHeaders;
   }
 }
 
@@ -137,7 +140,7 @@ class TransformingGetter<K, V, VR> extends DerivedGetter<K, V, VR> {
 
   constructor(parent: ValueGetter<K, V>, host: TransformerHost<K, V, VR>) {
     super(parent, (key, value) => {
-      host.timestamp = parent.foundTimestamp;
+      host.recordTimestamp = parent.foundTimestamp;
       return host.transform(key, value);
     });
     this.#host = host;
@@ -204,19 +207,6 @@ export class TableTransformValuesOperator<K, V, VR>
   ): Outcome {
     this.#host.recordTimestamp = timestamp;
     this.#host.recordHeaders = headers;
-    return super.process(key, value, old, timestamp, headers, isLatest);
-  }
-
-  override process(
-    key: unknown,
-    value: unknown,
-    old: unknown,
-    timestamp: number,
-    headers: RecordHeaders | null,
-    isLatest = true,
-  ): Outcome {
-    this.#host.timestamp = timestamp;
-    this.#host.headers = headers;
     return super.process(key, value, old, timestamp, headers, isLatest);
   }
 
