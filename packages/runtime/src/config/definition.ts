@@ -5,7 +5,7 @@ import type {
 } from '../error-handlers.ts';
 import type { Serde } from '../serdes/serde.ts';
 import type { TimestampExtractor } from '../topology/built-topology.ts';
-import { isTopicName, TOPIC_NAME_RULE } from '../topic-name.ts';
+import { isTopicName, TOPIC_NAME_RULE } from '../topology/topic-name.ts';
 
 /** How a value is written, checked and typed. Names that end in `.ms` also take durations such as `5m`. */
 export interface ConfigTypes {

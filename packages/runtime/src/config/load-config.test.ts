@@ -143,6 +143,40 @@ describe('loadConfig', () => {
     expect(message).toContain('delete.interval.ms is 8, but repartition.purge.interval.ms is 7');
   });
 
+  it("takes handlers as words, as functions, and by the names of Kafka Streams' classes", () => {
+    const handler = (): 'continue' => 'continue';
+    const config = loadConfig({
+      config: { ...base, 'processing.exception.handler': handler },
+      file: JSON.stringify({
+        'deserialization.exception.handler':
+          'org.apache.kafka.streams.errors.LogAndContinueExceptionHandler',
+      }),
+      environment: { MILLRACE_PRODUCTION_EXCEPTION_HANDLER: 'continue' },
+    });
+    expect(config.get('processing.exception.handler')).toBe(handler);
+    expect(config.get('deserialization.exception.handler')).toBe('continue');
+    expect(config.get('production.exception.handler')).toBe('continue');
+    expect(loadConfig({ config: base }).get('processing.exception.handler')).toBe('fail');
+  });
+
+  it.each(['deserialization', 'production'] as const)(
+    'takes the older name of the %s handler, too; the newer one counts',
+    (what) => {
+      const older = { ...base, [`default.${what}.exception.handler`]: 'continue' };
+      expect(loadConfig({ config: older }).get(`${what}.exception.handler`)).toBe('continue');
+      const both = { ...older, [`${what}.exception.handler`]: 'fail' };
+      expect(loadConfig({ config: both }).get(`${what}.exception.handler`)).toBe('fail');
+    },
+  );
+
+  it('takes only topic names for errors.dead.letter.queue.topic.name', () => {
+    const key = 'errors.dead.letter.queue.topic.name';
+    expect(loadConfig({ config: base }).get(key)).toBeNull();
+    expect(loadConfig({ config: { ...base, [key]: 'dlq' } }).get(key)).toBe('dlq');
+    expect(problemsOf({ ...base, [key]: 'no topic' })).toContain('1 to 249 ASCII letters');
+    expect(problemsOf({ ...base, [key]: '..' })).toContain(key);
+  });
+
   it('names the keys that are set although they have no effect', () => {
     const config = loadConfig({ config: { ...base, 'poll.ms': 5, 'commit.interval.ms': 5 } });
     expect(config.withoutEffect).toEqual(['poll.ms']);

@@ -10,7 +10,7 @@ import { changeSerde } from '../serdes/change.ts';
 import { SerdeResolver } from '../serdes/serde-resolver.ts';
 import type { RecordSerde } from '../serdes/serde.ts';
 import { changelogTopic } from '../state/store-builders.ts';
-import { isTopicName, TOPIC_NAME_RULE } from '../topic-name.ts';
+import { isTopicName, TOPIC_NAME_RULE } from './topic-name.ts';
 import type { StateStore, StoreSettings, StoreType } from '../state/store.ts';
 import type {
   BuiltTopology,
@@ -211,7 +211,7 @@ function valueSerde(
   topic: string,
 ): RecordSerde<unknown> {
   const serde = serdes.value(spec.valueSerde, owner, topic);
-  return spec.carriesChanges === true ? (changeSerde(serde)) : serde;
+  return spec.carriesChanges === true ? changeSerde(serde) : serde;
 }
 
 function subtopology(

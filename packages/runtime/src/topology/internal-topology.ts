@@ -4,7 +4,7 @@ import type { ProcessorNode } from '../operators/processor-node.ts';
 import type { Serde } from '../serdes/serde.ts';
 import type { TopicNameExtractor } from '../operators/topic-name-extractor.ts';
 import type { StoreBuilder } from '../state/store.ts';
-import { isTopicName, TOPIC_NAME_RULE } from '../topic-name.ts';
+import { isTopicName, TOPIC_NAME_RULE } from './topic-name.ts';
 import { GeneratedNames } from './explicit-names.ts';
 import type { OffsetReset, TimestampExtractor } from './built-topology.ts';
 import { matchesTopic } from './topic-pattern.ts';
@@ -258,6 +258,6 @@ export class InternalTopology {
 function checkTopicName(node: string, topic: string): void {
   if (isTopicName(topic)) return;
   throw new TopologyError(
-    `${node} has the topic ${JSON.stringify(topic)}, which is no topic name: give it ${TOPIC_NAME_RULE}.`,
+    `${node} has the topic "${topic}", which is no topic name: give it ${TOPIC_NAME_RULE}.`,
   );
 }
