@@ -226,7 +226,6 @@ function addStore(draft: Draft): string {
     op: 'addStateStore',
     store,
     ...(random.oneIn(3) ? { type: 'inMemory' } : {}),
-    ...(random.oneIn(3) ? { timestamped: true } : {}),
     ...(random.oneIn(4) ? { logging: false } : {}),
   });
   return store;
