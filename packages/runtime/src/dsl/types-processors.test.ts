@@ -1,5 +1,4 @@
-/* eslint-disable @typescript-eslint/no-unsafe-call, @typescript-eslint/no-unsafe-return,
-   @typescript-eslint/no-unsafe-class-instance-assignment -- wrong uses have wrong types */
+/* eslint-disable @typescript-eslint/no-unsafe-class-instance-assignment -- wrong uses have wrong types */
 import { describe, expectTypeOf, it } from 'vitest';
 import type {
   FixedKeyProcessor,

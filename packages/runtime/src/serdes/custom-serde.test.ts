@@ -1,7 +1,7 @@
 import { RecordHeaders } from '@millrace/protocol';
 import { describe, expect, expectTypeOf, it } from 'vitest';
 import { CustomSerde, forTopic, toRecordSerde } from './custom-serde.ts';
-import type { RecordSerde, Serde } from './serde.ts';
+import type { Serde } from './serde.ts';
 import { serdes } from './serdes.ts';
 import { Windowed } from './windowed-key.ts';
 
