@@ -1,4 +1,6 @@
+import type { RecordCursor } from '@millrace/protocol';
 import type { FetchedPartition } from '../client/ports.ts';
+import { StreamsError } from '../errors.ts';
 import { RecordWalker } from '../records/record-walker.ts';
 import type { StateStore } from '../state/store.ts';
 import type { RestoreProgress } from './progress.ts';
@@ -27,6 +29,8 @@ export class ChangelogReader {
   readonly #walker: RecordWalker;
   isPaused = false;
   restoredRecords = 0;
+  /** Of a source topic: records and batches that could not be read. */
+  leftOutCount = 0;
   /** Monotonic time of the last progress report. */
   reportedMs = 0;
   #batchBase = -1n;
@@ -66,9 +70,8 @@ export class ChangelogReader {
   apply(maxRecords: number): number {
     const walker = this.#walker;
     const cursor = walker.cursor;
-    const store = this.target.store;
     let count = 0;
-    while (count < maxRecords && !this.#isPastEnd && walker.next()) {
+    while (count < maxRecords && !this.#isPastEnd && this.#next()) {
       if (cursor.baseOffset !== this.#batchBase) {
         this.#batchBase = cursor.baseOffset;
         this.#endDelta = Number(this.endOffset - this.#batchBase);
@@ -78,11 +81,40 @@ export class ChangelogReader {
         this.#isPastEnd = true;
         break;
       }
-      store.restore(cursor);
+      this.#restore(cursor);
       count++;
     }
     this.restoredRecords += count;
     return count;
+  }
+
+  #next(): boolean {
+    for (;;) {
+      try {
+        return this.#walker.next();
+      } catch (error) {
+        this.#leftOut(error);
+        this.#walker.skipBroken();
+      }
+    }
+  }
+
+  #restore(cursor: RecordCursor): void {
+    try {
+      this.target.store.restore(cursor);
+    } catch (error) {
+      this.#leftOut(error);
+    }
+  }
+
+  /**
+   * A changelog holds only what a store has written. A source topic may hold anything; what of it is
+   * committed although it cannot be read, the deserialization handler has left out before.
+   */
+  #leftOut(error: unknown): void {
+    const isRecords = !(error instanceof StreamsError) || error.scope === 'record';
+    if (this.target.limit === null || !isRecords) throw error;
+    this.leftOutCount++;
   }
 
   progress(kind: RestoreProgress['kind']): RestoreProgress {

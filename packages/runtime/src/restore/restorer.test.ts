@@ -7,6 +7,7 @@ import type { StateStore } from '../state/store.ts';
 import { FakeClient } from '../testing-support/fake-client.ts';
 import { FakeClock, settle } from '../testing-support/fake-clock.ts';
 import { FakeCluster } from '../testing-support/fake-cluster.ts';
+import { encodeBatch } from '../testing-support/fake-log.ts';
 import type { RestoreTarget } from './changelog-reader.ts';
 import type { RestoreProgress } from './progress.ts';
 import { Restorer } from './restorer.ts';
@@ -269,6 +270,28 @@ describe('Restorer', () => {
     expect(failed[0]).toMatchObject({ task: '0_0' });
     expect(failed[0]?.error.message).toContain('broken-0 at offset');
     expect(restored.has('0_1')).toBe(true);
+  });
+
+  it('leaves out of a source topic what cannot be read: processing has left it out, too', async () => {
+    const { cluster, restorer, restored, failed, target, runAll } = setUp();
+    cluster.createTopic('source');
+    const log = cluster.log('source');
+    log.write(records(0, 2));
+    const broken = Buffer.from(encodeBatch(records(2, 3), { baseOffset: 2n }));
+    broken[broken.length - 1] = (broken[broken.length - 1] as number) ^ 1;
+    log.appendRaw(broken, 3n);
+    log.write(records(3, 6));
+    const store = new ListStore('s');
+    const restore = store.restore.bind(store);
+    store.restore = (cursor) => {
+      if (String(cursor.key()) === 'k4') throw new Error('no such text');
+      restore(cursor);
+    };
+    await restorer.start('0_0', [target(store, 'source', { limit: 6n })]);
+    await runAll();
+    expect(failed).toEqual([]);
+    expect(restored.get('0_0')?.get('s')).toBe(6n);
+    expect([...store.entries.keys()]).toEqual(['k0', 'k1', 'k3', 'k5']);
   });
 
   it('forgets a task that is cancelled, in whatever state it is', async () => {

@@ -244,6 +244,13 @@ export class Restorer {
       const { target } = reader;
       this.#readers.delete(key);
       this.#options.fetcher.unassign([target]);
+      if (reader.leftOutCount > 0) {
+        const { topic, partition } = target;
+        this.#options.logger.info(
+          { topic, partition, count: reader.leftOutCount },
+          'what the deserialization handler left out of a source topic is not restored either',
+        );
+      }
       const progress = reader.progress('end');
       this.#options.listener(progress);
       const task = this.#tasks.get(target.taskId);

@@ -226,6 +226,8 @@ export class TaskManager {
     for (const { store, changelog } of task.stores.entries) {
       if (changelog === null) continue;
       const key = topicPartitionKey(changelog.name, partition);
+      // A source topic may have fewer partitions than there are tasks.
+      if (changelog.isSourceTopic && !positions.has(key)) continue;
       // A source topic is restored as far as it is committed; the rest is processed.
       const limit = changelog.isSourceTopic ? (positions.get(key)?.committed ?? 0n) : null;
       targets.push({ taskId: task.name, store, topic: changelog.name, partition, limit });
