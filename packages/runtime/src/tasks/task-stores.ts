@@ -50,22 +50,42 @@ export class TaskStores {
 
   /**
    * Before a commit: stores let go what they hold back, in the order of the nodes that they belong to.
-   * Throws a CacheFlushError if the nodes below cannot process it.
+   * Throws a CacheFlushError if the nodes below cannot process it; the other stores are flushed all the
+   * same, and the first error counts.
    */
   flush(): Promise<void> | undefined {
-    for (let i = 0; i < this.entries.length; i++) {
+    return this.#flushFrom(0, null);
+  }
+
+  #flushFrom(from: number, failed: Error | null): Promise<void> | undefined {
+    let failure = failed;
+    for (let i = from; i < this.entries.length; i++) {
       const { store } = this.entries[i] as TaskStore;
-      const outcome = isFlushedStore(store) ? flushOne(store) : undefined;
-      if (outcome !== undefined) return this.#flushRest(outcome, i + 1);
+      if (!isFlushedStore(store)) continue;
+      try {
+        const outcome = store.flush();
+        if (outcome !== undefined) return this.#flushRest(outcome, store, i + 1, failure);
+      } catch (error) {
+        failure ??= flushFailed(store, error);
+      }
     }
+    if (failure !== null) throw failure;
     return undefined;
   }
 
-  async #flushRest(first: Promise<void>, from: number): Promise<void> {
-    await first;
-    for (const { store } of this.entries.slice(from)) {
-      if (isFlushedStore(store)) await flushOne(store);
+  async #flushRest(
+    pending: Promise<void>,
+    store: FlushedStore,
+    next: number,
+    failed: Error | null,
+  ): Promise<void> {
+    let failure = failed;
+    try {
+      await pending;
+    } catch (error) {
+      failure ??= flushFailed(store, error);
     }
+    await this.#flushFrom(next, failure);
   }
 
   restoredTo(storeName: string, position: bigint): void {
@@ -96,18 +116,6 @@ export class TaskStores {
   close(): void {
     for (const { store } of this.entries) if (store.isOpen) store.close();
   }
-}
-
-function flushOne(store: FlushedStore): Promise<void> | undefined {
-  let outcome: Promise<void> | undefined;
-  try {
-    outcome = store.flush();
-  } catch (error) {
-    throw flushFailed(store, error);
-  }
-  return outcome?.catch((error: unknown) => {
-    throw flushFailed(store, error);
-  });
 }
 
 /** The handler has been asked about the cause already, at the node below that failed. */
