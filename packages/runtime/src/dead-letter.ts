@@ -1,5 +1,6 @@
 import { RecordHeaders } from '@millrace/protocol';
 import type { DeadLetterRecord, ErrorHandlerContext } from './error-handlers.ts';
+import { messageOf } from './errors.ts';
 
 /** Deeper chains of causes are cut off in the stack trace. */
 const CAUSES_MAX = 16;
@@ -17,7 +18,7 @@ export function deadLetter(
   const headers = context.headers?.copy() ?? new RecordHeaders();
   headers
     .add('__streams.errors.exception', errorName(error))
-    .add('__streams.errors.message', errorMessage(error))
+    .add('__streams.errors.message', messageOf(error))
     .add('__streams.errors.stacktrace', stackTrace(error))
     .add('__streams.errors.topic', context.topic)
     .add('__streams.errors.partition', String(context.partition))
@@ -32,20 +33,16 @@ export function deadLetter(
 }
 
 /** The class of an error; `Error` itself where it has no better name. */
-export function errorName(error: unknown): string {
+function errorName(error: unknown): string {
   if (!(error instanceof Error)) return typeof error;
   return error.name === 'Error' ? error.constructor.name : error.name;
-}
-
-export function errorMessage(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 function stackTrace(error: unknown): string {
   const parts: string[] = [];
   for (let each = error; parts.length < CAUSES_MAX; each = each.cause) {
     if (!(each instanceof Error)) {
-      if (each !== undefined) parts.push(String(each));
+      if (each !== undefined) parts.push(messageOf(each));
       break;
     }
     parts.push(each.stack ?? `${each.name}: ${each.message}`);

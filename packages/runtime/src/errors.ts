@@ -1,3 +1,5 @@
+import { inspect } from 'node:util';
+
 /**
  * What must be given up when an error arrives: the record in hand, the task, the stream thread, the
  * whole client, or the process.
@@ -12,9 +14,15 @@ export interface ErrorOptions {
   readonly context?: ErrorContext;
 }
 
+/** What was thrown in words; anything can be thrown. */
+export function messageOf(thrown: unknown): string {
+  if (thrown instanceof Error) return thrown.message;
+  return typeof thrown === 'string' ? thrown : inspect(thrown);
+}
+
 /** What an error says, as a part of another's message. */
 export function reasonOf(error: unknown): string {
-  const text = error instanceof Error ? error.message : String(error);
+  const text = messageOf(error);
   return text.endsWith('.') ? text.slice(0, -1) : text;
 }
 

@@ -164,7 +164,9 @@ class CollectorSender implements TopicSender {
     if (this.#buffers.length > 0) return undefined;
     const count = this.#options.producer.partitionCount(this.#topic);
     if (typeof count === 'number') return this.#open(count);
-    return count.then((known) => this.#open(known));
+    return count.then((known) => {
+      this.#open(known);
+    });
   }
 
   #open(count: number): undefined {

@@ -167,6 +167,24 @@ describe('processing.exception.handler', () => {
     expect(await setup.output()).toEqual(['k=1@1', 'k=3@3']);
   });
 
+  it('copes with whatever is thrown', async () => {
+    const thrown: unknown = { reason: 'no error at all' };
+    const topology = mapped((value) => {
+      if (value === 'bad') throw thrown as Error;
+      return value;
+    });
+    const setup = await setUpTask({ topology, deadLetterTopic: 'dlq', topics: ['dlq'] });
+    setup.feed('a', ...input);
+    expect(() => setup.task.process(10, 0)).toThrow("{ reason: 'no error at all' }");
+    await setup.producer.flush();
+    expect(letters(setup.cluster)).toMatchObject([
+      {
+        '__streams.errors.exception': 'object',
+        '__streams.errors.message': "{ reason: 'no error at all' }",
+      },
+    ]);
+  });
+
   it('asks about errors that a node of ours throws, as about any', async () => {
     const { asked, handler } = asking('continue');
     const topology = mapped(failOn('bad', new ProcessingError('a node says no')));

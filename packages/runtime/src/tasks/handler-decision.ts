@@ -59,8 +59,10 @@ export function checked<A extends ProductionAnswer>(
   if (response !== null && valid.includes(response.answer)) {
     return { answer: response.answer, deadLetters: response.deadLetterRecords ?? [] };
   }
-  const given = response === null ? 'null' : String(response.answer);
-  const failure = new TypeError(`it answered ${given}; what it may answer is ${valid.join(', ')}`);
+  const given = response === null ? null : (response.answer as unknown);
+  const failure = new TypeError(
+    `it answered ${String(given)}; what it may answer is ${valid.join(', ')}`,
+  );
   throw handlerFailed(key, context, failure, error);
 }
 

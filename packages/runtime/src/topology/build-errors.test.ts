@@ -29,7 +29,7 @@ describe('what cannot work says which nodes, and what to do', () => {
       (builder) => {
         const left = builder.stream('a', text).repartition({ name: 'left', partitions: 2 });
         const right = builder.stream('b', text).repartition({ name: 'right', partitions: 3 });
-        return left.join(right.toTable({ store: 't' }), (l, r) => l + r).to('out', text);
+        left.join(right.toTable({ store: 't' }), (l, r) => l + r).to('out', text);
       },
     ],
     [
