@@ -1,0 +1,235 @@
+import { RecordHeaders } from '@millrace/protocol';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { serdes } from '../serdes/serdes.ts';
+import { isFlushedStore } from './cached-store.ts';
+import type { KeyValueEntry, KeyValueStore } from './key-value-store.ts';
+import type { StoreBuilder } from './store.ts';
+import { stores } from './stores.ts';
+import { setups, StoreBench, type StoreSetup } from './testing-support/store-bench.ts';
+
+type Store = KeyValueStore<string, string>;
+type Model = Map<string, { readonly value: string; readonly timestamp: number }>;
+
+const text = { name: 's', key: serdes.string(), value: serdes.string(), caching: true } as const;
+const json = serdes.json<{ n: string }>();
+
+const kinds: readonly (readonly [string, () => StoreBuilder<Store>])[] = [
+  ['timestamped', () => stores.keyValue(text)],
+  ['plain', () => stores.keyValue({ ...text, timestamped: false })],
+  ['with headers', () => stores.keyValue({ ...text, headers: true })],
+  ['LRU with room for all', () => stores.lru({ ...text, maxEntries: 100 })],
+];
+
+const matrix = kinds.flatMap(([kind, builder]) =>
+  setups.map(([name, setup]) => [`${kind}, ${name}`, builder, setup] as const),
+);
+
+/** Keys of which some begin with others, and with bytes at the ends of the order. */
+const key = fc.constantFrom('', 'a', 'a\u0000', 'aa', 'ab', 'b', 'bé', 'z', '\u{10ffff}');
+const command = fc.oneof(
+  fc.record({
+    do: fc.constant('put' as const),
+    key,
+    value: fc.option(fc.constantFrom('1', '22', 'long '.repeat(20))),
+    timestamp: fc.nat(100),
+  }),
+  fc.record({ do: fc.constant('get' as const), key }),
+  fc.record({ do: fc.constant('flush' as const) }),
+  fc.record({ do: fc.constantFrom('range' as const, 'reverseRange' as const), from: key, to: key }),
+  fc.record({ do: fc.constant('prefix' as const), prefix: fc.constantFrom('', 'a', 'b', 'x') }),
+);
+
+const byKey = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));
+
+function rowsOf(
+  model: Model,
+  isTimestamped: boolean,
+): { key: string; value: string; timestamp: number }[] {
+  return [...model]
+    .sort(([a], [b]) => byKey(a, b))
+    .map(([k, { value, timestamp }]) => ({
+      key: k,
+      value,
+      timestamp: isTimestamped ? timestamp : -1,
+    }));
+}
+
+const rows = (
+  entries: Iterable<KeyValueEntry<string, string>>,
+): { key: string; value: string; timestamp: number }[] =>
+  [...entries].map(({ key: k, value, timestamp }) => ({ key: k, value, timestamp }));
+
+async function flush(store: Store): Promise<void> {
+  if (isFlushedStore(store)) await store.flush();
+}
+
+describe.each(matrix)('key-value store: %s', (_name, builder, setup: StoreSetup) => {
+  const open = (): StoreBench<Store> => new StoreBench(builder(), setup);
+
+  it('equals a sorted map under any sequence of writes, reads and flushes', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(command, { maxLength: 40 }), async (commands) => {
+        const bench = open();
+        const { store } = bench;
+        const model: Model = new Map();
+        const isTimestamped = store.isTimestamped ?? true;
+        for (const c of commands) {
+          const expected = rowsOf(model, isTimestamped);
+          switch (c.do) {
+            case 'put':
+              store.put(c.key, c.value, c.timestamp);
+              if (c.value === null) model.delete(c.key);
+              else model.set(c.key, { value: c.value, timestamp: c.timestamp });
+              break;
+            case 'get': {
+              const found = model.get(c.key);
+              expect(store.get(c.key)).toBe(found?.value ?? null);
+              const timestamp = found === undefined || !isTimestamped ? -1 : found.timestamp;
+              expect(store.foundTimestamp).toBe(timestamp);
+              expect(store.getEntry(c.key)?.value ?? null).toBe(found?.value ?? null);
+              break;
+            }
+            case 'flush':
+              await flush(store);
+              break;
+            case 'range':
+            case 'reverseRange': {
+              const within = expected.filter(
+                ({ key: k }) => byKey(k, c.from) >= 0 && byKey(k, c.to) <= 0,
+              );
+              if (c.do === 'reverseRange') within.reverse();
+              expect(rows(store[c.do](c.from, c.to))).toEqual(within);
+              break;
+            }
+            case 'prefix':
+              expect(rows(store.prefixScan(Buffer.from(c.prefix)))).toEqual(
+                expected.filter(({ key: k }) => k.startsWith(c.prefix)),
+              );
+          }
+        }
+        const all = rowsOf(model, isTimestamped);
+        expect(rows(store.all())).toEqual(all);
+        expect(rows(store.reverseAll())).toEqual(all.toReversed());
+        await flush(store);
+        expect(rows(store.all())).toEqual(all);
+        expect(store.approximateEntryCount()).toBe(all.length);
+        const other = bench.restoredInto(open());
+        expect(rows(other.all())).toEqual(all);
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  it('goes on through a range, in order, whatever is written meanwhile', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(command, { minLength: 10, maxLength: 40 }), async (commands) => {
+        const { store } = open();
+        for (const k of ['a', 'aa', 'b', 'z']) store.put(k, `old ${k}`, 1);
+        await flush(store);
+        const left = [...commands];
+        const seen: string[] = [];
+        for (const entry of store.all()) {
+          seen.push(entry.key);
+          const next = left.pop();
+          if (next?.do === 'put') store.put(next.key, next.value, next.timestamp);
+          if (next?.do === 'flush') await flush(store);
+        }
+        expect(seen).toEqual([...new Set(seen)].sort(byKey));
+        // What nobody touched is there.
+        const touched = new Set(commands.flatMap((c) => (c.do === 'put' ? [c.key] : [])));
+        expect(seen).toEqual(
+          expect.arrayContaining(['a', 'aa', 'b', 'z'].filter((k) => !touched.has(k))),
+        );
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  it('returns what a key had when it deletes, or puts if there was nothing', () => {
+    const { store } = open();
+    expect(store.putIfAbsent('a', '1', 5)).toBeNull();
+    expect(store.putIfAbsent('a', '2', 6)).toBe('1');
+    expect(store.delete('a', 7)).toBe('1');
+    expect(store.delete('a', 8)).toBeNull();
+    expect(store.get('a')).toBeNull();
+  });
+
+  it('is empty again when it was closed and opened', () => {
+    const { store, caching, task } = open();
+    store.put('a', '1', 1);
+    store.close();
+    expect(caching.cache.bytes).toBe(0);
+    store.open({ ...task.context, caching }, null);
+    expect(store.get('a')).toBeNull();
+    expect([...store.all()]).toEqual([]);
+  });
+});
+
+describe.each(setups)('key-value store of values that can be changed: %s', (_name, setup) => {
+  it('keeps what it was given, whatever the caller does to the object later', async () => {
+    const options = { name: 's', key: serdes.string(), value: json, caching: true };
+    const { store } = new StoreBench(stores.keyValue(options), setup);
+    const value = { n: '1' };
+    store.put('a', value, 1);
+    value.n = '2';
+    (store.get('a') as { n: string }).n = '3';
+    expect(store.get('a')).toEqual({ n: '1' });
+    if (isFlushedStore(store)) await store.flush();
+    expect([...store.all()]).toEqual([{ key: 'a', value: { n: '1' }, timestamp: 1 }]);
+  });
+
+  it('keeps headers if it is told to, in its changelog, too', async () => {
+    const bench = new StoreBench(stores.keyValue({ ...text, headers: true }), setup);
+    const { store } = bench;
+    store.put('a', '1', 1, new RecordHeaders().add('h', '1'));
+    store.put('b', '2', 2);
+    store.put('a', '3', 3, new RecordHeaders().add('h', '3'));
+    store.put('b', null, 4, new RecordHeaders().add('h', '4'));
+    const kept = { key: 'a', value: '3', timestamp: 3, headers: new RecordHeaders().add('h', '3') };
+    expect([...store.all()]).toEqual([kept]);
+    expect(store.getEntry('a')).toEqual(kept);
+    if (isFlushedStore(store)) await store.flush();
+    expect([...store.all()]).toEqual([kept]);
+    const last = bench.changelog.filter(({ value }) => value?.toString() === '3');
+    expect(last.map(({ headers }) => headers?.last('h')?.value?.toString())).toEqual(['3']);
+    const other = bench.restoredInto(
+      new StoreBench(stores.keyValue({ ...text, headers: true }), setup),
+    );
+    expect(other.getEntry('a')).toEqual(kept);
+  });
+});
+
+describe('LRU store', () => {
+  const open = (timestamped: boolean): StoreBench<Store> =>
+    new StoreBench(stores.lru({ ...text, caching: false, timestamped, maxEntries: 2 }), {
+      type: 'inMemory',
+      cacheBytes: 0,
+    });
+
+  it('keeps the keys that were got or put last', () => {
+    const { store } = open(true);
+    store.put('a', '1', 1);
+    store.put('b', '2', 2);
+    expect(store.get('a')).toBe('1');
+    store.put('c', '3', 3);
+    expect([...store.all()].map(({ key: k }) => k)).toEqual(['a', 'c']);
+    store.put('a', null, 4);
+    store.put('b', '4', 5);
+    expect([...store.all()].map(({ key: k }) => k)).toEqual(['b', 'c']);
+  });
+
+  it('writes a tombstone for a key that it forgets only if it is a plain one, and restores alike', () => {
+    for (const [timestamped, tombstones] of [
+      [true, []],
+      [false, ['61']],
+    ] as const) {
+      const bench = open(timestamped);
+      for (const [at, k] of ['a', 'b', 'c'].entries()) bench.store.put(k, k, at);
+      const written = bench.changelog.filter(({ value }) => value === null);
+      expect(written.map(({ key: k }) => k?.toString('hex'))).toEqual(tombstones);
+      const other = bench.restoredInto(open(timestamped));
+      expect([...other.all()]).toEqual([...bench.store.all()]);
+    }
+  });
+});
