@@ -62,9 +62,7 @@ export class ProcessOperator extends ProcessorNode implements StoreUser {
     const context = new ForwardingContext(this, task, this.#stores, (record, childName) =>
       this.#forward(record, childName),
     );
-    const result = (this.#processor as Processor<unknown, unknown>).init?.(
-      context,
-    );
+    const result = (this.#processor as Processor<unknown, unknown>).init?.(context);
     return isPromise(result) ? Promise.resolve(result).then(nothing) : undefined;
   }
 
@@ -124,7 +122,7 @@ export class ProcessOperator extends ProcessorNode implements StoreUser {
   }
 
   #fail(error: unknown): Outcome {
-    if (this.#pending !== null) return this.#finishLater(Promise.reject(error));
+    if (this.#pending !== null) return this.#failLater(error as Error);
     this.#isActive = false;
     throw error;
   }
@@ -142,6 +140,12 @@ export class ProcessOperator extends ProcessorNode implements StoreUser {
         this.#isActive = false;
       }
     }
+  }
+
+  /** What was forwarded before the error is not cut off in the middle. */
+  async #failLater(error: Error): Promise<void> {
+    await this.#finishLater(undefined).catch(nothing);
+    throw error;
   }
 
   #forward(record: AnyRecord, childName: string | undefined): Outcome {

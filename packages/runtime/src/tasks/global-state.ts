@@ -51,6 +51,8 @@ export class GlobalState {
   readonly #streamTime = new StreamTime();
   readonly #context: StreamTaskContext;
   readonly #errors: TaskErrors;
+  /** An asynchronous timestamp extractor's. */
+  #extractionFailure: Error | null = null;
   readonly #queues = new Map<string, RecordQueue>();
   readonly #processed = new Map<RecordQueue, number>();
   #isStarted = false;
@@ -122,6 +124,10 @@ export class GlobalState {
         invalidTimestamp: (from, timestamp) => {
           this.#invalidTimestamp(from, timestamp);
         },
+      },
+      now: () => this.#context.currentSystemTimeMs(),
+      onExtracted: (error) => {
+        this.#extractionFailure ??= error;
       },
     });
     this.#queues.set(topicPartitionKey(topic, partition), queue);
@@ -210,7 +216,9 @@ export class GlobalState {
       this.#processed.set(queue, this.processedOf(queue) + count);
     }
     this.#context.queue = null;
-    return undefined;
+    if (this.#extractionFailure !== null) throw this.#extractionFailure;
+    if (queue.extraction === null || count === maxRecords) return undefined;
+    return queue.extraction.then(() => this.#drain(queue, maxRecords - count));
   }
 
   async #drainLater(outcome: Promise<void>, queue: RecordQueue, maxRecords: number): Promise<void> {

@@ -9,6 +9,7 @@ interface Head {
   hasHead: boolean;
   headTimestamp: number;
   fetchedLag: bigint | null;
+  extraction: Promise<void> | null;
 }
 
 function queue(name: string, times: number[], fetchedLag: bigint | null = 0n): Head {
@@ -18,6 +19,7 @@ function queue(name: string, times: number[], fetchedLag: bigint | null = 0n): H
     hasHead: times.length > 0,
     headTimestamp: times[0] ?? -1,
     fetchedLag,
+    extraction: null,
   };
 }
 
@@ -116,5 +118,15 @@ describe('PartitionGroup', () => {
   it('has nothing to choose when all are empty', () => {
     expect(take(group(0, queue('a', []), queue('b', [])))).toBe(null);
     expect(take(group(-1))).toBe(null);
+  });
+
+  it("takes nothing while the time of some partition's next record is not known yet", () => {
+    const a = queue('a', [10]);
+    const b = queue('b', []);
+    b.extraction = Promise.resolve();
+    const waiting = group(-1, a, b);
+    expect(take(waiting)).toBe(null);
+    Object.assign(b, { extraction: null, hasHead: true, headTimestamp: 5 });
+    expect(takeAll(waiting)).toEqual(['b5', 'a10']);
   });
 });

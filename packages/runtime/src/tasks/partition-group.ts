@@ -61,6 +61,8 @@ export class PartitionGroup {
     for (let i = 0; i < queues.length; i++) {
       const queue = queues[i] as RecordQueue;
       if (!queue.hasHead) {
+        // Its next record may be the earliest.
+        if (queue.extraction !== null) return null;
         emptyCount++;
       } else if (best === null || queue.headTimestamp < best.headTimestamp) {
         if (best !== null) second = best.headTimestamp;

@@ -37,7 +37,7 @@ export class PunctuationQueue {
 
   /** Takes the earliest one that is due; null if none is. Cancelled ones are dropped on the way. */
   takeDue(nowMs: number): Punctuation | null {
-    while (this.nextMs <= nowMs) {
+    while (this.#heap.length > 0 && this.nextMs <= nowMs) {
       const first = this.#takeFirst();
       if (!first.isCancelled) return first;
     }

@@ -7,11 +7,12 @@ import {
   reasonOf,
   StreamsError,
 } from '../errors.ts';
-import type { Outcome } from '../operators/processor-node.ts';
+import { isPromise, type Awaitable, type Outcome } from '../operators/outcome.ts';
 import { RecordWalker } from '../records/record-walker.ts';
 import { forTopic } from '../serdes/custom-serde.ts';
 import type { RecordSerde } from '../serdes/serde.ts';
 import type { SourceNode, TimestampExtractor } from '../topology/built-topology.ts';
+import { ExtractedHead } from './extracted-head.ts';
 import type { StreamTime } from './stream-time.ts';
 
 /** What a queue does with a record that it cannot hand out. */
@@ -47,10 +48,13 @@ export class RecordQueue {
   headTimestamp = -1;
   /** Highest timestamp taken from this partition, epoch ms; -1 none. Goes into the commit's metadata. */
   partitionTime: number;
-  /** Read already, because a timestamp extractor had to see them. */
-  #headKey: unknown = null;
-  #headValue: unknown = null;
-  #headHeaders: RecordHeaders | null = null;
+  /** A timestamp extractor has not answered yet: the next head's time is not known. Never rejects. */
+  extraction: Promise<void> | null = null;
+  readonly #onExtracted: (error: Error | null) => void;
+  /** Counts moves, so that an answer that comes after one is not taken for the head's. */
+  #generation = 0;
+  /** The head as it was read already, because a timestamp extractor had to see it. */
+  readonly #extracted: ExtractedHead;
   /** End of the partition as the last response told it; null before the first. */
   #endOffset: bigint | null = null;
   #fetchPosition: bigint;
@@ -63,6 +67,10 @@ export class RecordQueue {
     readonly partitionTime: number;
     readonly streamTime: StreamTime;
     readonly failures: RecordFailures;
+    /** Wall-clock time, for timestamp extractors. */
+    readonly now: () => number;
+    /** An asynchronous timestamp extractor has answered, or failed with this error. */
+    readonly onExtracted?: (error: Error | null) => void;
     readonly maxDecompressedBytes?: number;
   }) {
     this.topic = options.topic;
@@ -81,6 +89,8 @@ export class RecordQueue {
       options.position,
       options.maxDecompressedBytes,
     );
+    this.#onExtracted = options.onExtracted ?? ignore;
+    this.#extracted = new ExtractedHead(this, this.#walker.cursor, options.now);
   }
 
   get bufferedBytes(): number {
@@ -88,12 +98,21 @@ export class RecordQueue {
   }
 
   get bufferedRecords(): number {
-    return this.#walker.bufferedRecords + (this.hasHead ? 1 : 0);
+    return this.#walker.bufferedRecords + (this.#hasRecord ? 1 : 0);
   }
 
   /** What a commit writes: the head's offset, or without one the position after everything walked. */
   get committableOffset(): bigint {
-    return this.hasHead ? this.#walker.cursor.offset() : this.#walker.position;
+    return this.#hasRecord ? this.#walker.cursor.offset() : this.#walker.position;
+  }
+
+  get #isExtracting(): boolean {
+    return this.extraction !== null;
+  }
+
+  /** Whether the record under the cursor still waits, be its time known or not. */
+  get #hasRecord(): boolean {
+    return this.hasHead || this.#isExtracting;
   }
 
   /** The head's offset in two parts, neither of which has to be made. */
@@ -130,7 +149,7 @@ export class RecordQueue {
     this.#endOffset = endOffset;
     this.#fetchPosition = fetched.nextOffset;
     this.#walker.push(fetched);
-    if (!this.hasHead) this.advance();
+    if (!this.#hasRecord) this.advance();
   }
 
   /** The position was out of range, and the reset policy chose another one. */
@@ -139,6 +158,8 @@ export class RecordQueue {
     this.#fetchPosition = position;
     this.#endOffset = null;
     this.hasHead = false;
+    this.extraction = null;
+    this.#generation++;
   }
 
   /**
@@ -167,9 +188,7 @@ export class RecordQueue {
         return null;
       }
     } else {
-      key = this.#headKey;
-      value = this.#headValue;
-      headers = this.#headHeaders;
+      ({ key, value, headers } = this.#extracted);
     }
     if (timestamp > this.partitionTime) {
       this.partitionTime = timestamp;
@@ -189,10 +208,13 @@ export class RecordQueue {
         this.hasHead = true;
         return;
       }
-      if (this.#extract(this.#extractor)) {
-        this.hasHead = true;
+      if (!this.#readHead()) continue;
+      const timestamp = this.#callExtractor(this.#extractor);
+      if (isPromise(timestamp)) {
+        this.#extractLater(timestamp);
         return;
       }
+      if (this.#accept(timestamp)) return;
     }
   }
 
@@ -208,16 +230,17 @@ export class RecordQueue {
     }
   }
 
-  #extract(extractor: TimestampExtractor): boolean {
+  #readHead(): boolean {
     const cursor = this.#walker.cursor;
     const headers = cursor.nullableHeaders();
-    this.#headHeaders = headers;
+    const head = this.#extracted;
+    head.headers = headers;
     try {
-      this.#headKey =
+      head.key =
         cursor.keyStart < 0
           ? null
           : this.#keySerde.read(cursor.buffer, cursor.keyStart, cursor.keyEnd, headers);
-      this.#headValue =
+      head.value =
         cursor.valueStart < 0
           ? null
           : this.#valueSerde.read(cursor.buffer, cursor.valueStart, cursor.valueEnd, headers);
@@ -225,43 +248,58 @@ export class RecordQueue {
       this.#undecodable(error);
       return false;
     }
-    const timestamp = this.#callExtractor(extractor);
-    if (timestamp < 0) {
-      this.#failures.invalidTimestamp(this, timestamp);
-      return false;
-    }
-    this.headTimestamp = timestamp;
     return true;
   }
 
-  #callExtractor(extractor: TimestampExtractor): number {
-    const { topic, partition } = this;
-    const cursor = this.#walker.cursor;
-    const offset = cursor.offset();
-    let timestamp: number;
-    try {
-      timestamp = extractor(
-        {
-          topic,
-          partition,
-          offset,
-          timestamp: cursor.timestamp,
-          key: this.#headKey,
-          value: this.#headValue,
-        },
-        this.partitionTime,
-      );
-    } catch (error) {
-      if (error instanceof StreamsError) throw error;
-      throw this.#processingError('The timestamp extractor failed on', error);
-    }
+  /** True if the head has a valid time now. */
+  #accept(timestamp: number): boolean {
     if (!Number.isSafeInteger(timestamp)) {
       throw this.#processingError(
         `The timestamp extractor returned ${String(timestamp)}, which is no whole number of milliseconds, for`,
         undefined,
       );
     }
-    return timestamp;
+    if (timestamp < 0) {
+      this.#failures.invalidTimestamp(this, timestamp);
+      return false;
+    }
+    this.headTimestamp = timestamp;
+    this.hasHead = true;
+    return true;
+  }
+
+  #extractLater(pending: PromiseLike<number>): void {
+    const generation = ++this.#generation;
+    this.extraction = this.#awaitExtraction(pending, generation);
+  }
+
+  async #awaitExtraction(pending: PromiseLike<number>, generation: number): Promise<void> {
+    let failure: Error | null = null;
+    try {
+      const timestamp = await pending;
+      if (generation !== this.#generation) return;
+      this.extraction = null;
+      if (!this.#accept(timestamp)) this.advance();
+    } catch (error) {
+      if (generation !== this.#generation) return;
+      this.extraction = null;
+      failure = this.#extractorFailed(error);
+    }
+    // Without a time, the next record is asked about.
+    if (!this.#isExtracting) this.#onExtracted(failure);
+  }
+
+  #extractorFailed(error: unknown): Error {
+    if (error instanceof StreamsError) return error;
+    return this.#processingError('The timestamp extractor failed on', error);
+  }
+
+  #callExtractor(extractor: TimestampExtractor): Awaitable<number> {
+    try {
+      return extractor(this.#extracted, this.partitionTime);
+    } catch (error) {
+      throw this.#extractorFailed(error);
+    }
   }
 
   #negativeTimestamp(timestamp: number): InvalidTimestampError {
@@ -316,4 +354,8 @@ export class RecordQueue {
       value: value === null ? null : Buffer.from(value),
     };
   }
+}
+
+function ignore(): void {
+  // Who has no asynchronous extractor has nothing to do here.
 }

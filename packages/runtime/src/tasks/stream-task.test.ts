@@ -14,6 +14,7 @@ import { serdes } from '../serdes/serdes.ts';
 import { settle } from '../testing-support/fake-clock.ts';
 import { encodeBatch } from '../testing-support/fake-log.ts';
 import type { Topology } from '../topology/topology.ts';
+import { wallclockTimestamp } from '../topology/timestamp-extractors.ts';
 import type { RecordQueue } from './record-queue.ts';
 import { picky, setUpTask as setUp } from './testing-support/set-up-task.ts';
 
@@ -174,6 +175,95 @@ describe('StreamTask', () => {
     expect(await output()).toEqual(['k=77@77']);
     expect(task.droppedCount).toBe(2);
     expect(task.offsetsToCommit().get('a-0')?.offset).toBe(3n);
+  });
+
+  it('waits for the time of an extractor that promises it: it may be the earliest', async () => {
+    const builder = new StreamsBuilder();
+    const gates: (() => void)[] = [];
+    builder.stream('a', strings).to('out', strings);
+    builder
+      .stream('b', {
+        ...strings,
+        timestampExtractor: async ({ value }) => {
+          await new Promise<void>((resolve) => gates.push(resolve));
+          return Number(value);
+        },
+      })
+      .merge(builder.stream('a', strings))
+      .to('out', strings);
+    const { task, feed, output, resumedCount } = await setUp({ topology: builder.build() });
+    feed('a', { key: 'a', value: '', timestamp: 10 });
+    feed('b', { key: 'b', value: '-1' }, { key: 'b', value: '5' });
+    expect(task.process(10, 0)).toBe(0);
+    expect(task.offsetsToCommit().size).toBe(0);
+    for (let waited = 0; waited < 2; waited++) {
+      gates.shift()?.();
+      await settle();
+    }
+    expect(resumedCount()).toBe(1);
+    while (task.process(10, 0) > 0);
+    expect(await output()).toEqual(['b=5@5', 'a=@10', 'a=@10']);
+    expect(task.droppedCount).toBe(1);
+    expect(task.offsetsToCommit().get('b-0')?.offset).toBe(2n);
+  });
+
+  it.each([
+    [
+      'rejects',
+      () => Promise.reject(new Error('no time')),
+      /extractor failed.*offset 0.*no time/su,
+    ],
+    ['promises no time', () => Promise.resolve(Number.NaN), /NaN.*no whole number/su],
+  ])(
+    'fails with the place of the record when an extractor %s',
+    async (_how, extractor, message) => {
+      const builder = new StreamsBuilder();
+      builder.stream('a', { ...strings, timestampExtractor: extractor }).to('out', strings);
+      const { task, feed, resumedCount } = await setUp({ topology: builder.build() });
+      feed('a', { key: 'k', value: 'v' });
+      await task.finishRecordInHand();
+      expect(resumedCount()).toBe(1);
+      expect(() => task.process(1, 0)).toThrow(message);
+    },
+  );
+
+  it('forgets the promise of an extractor when the position moves', async () => {
+    const builder = new StreamsBuilder();
+    let answer: (time: number) => void = () => undefined;
+    builder
+      .stream('a', {
+        ...strings,
+        timestampExtractor: () => new Promise<number>((resolve) => (answer = resolve)),
+      })
+      .to('out', strings);
+    const { task, feed } = await setUp({ topology: builder.build() });
+    feed('a', { key: 'k', value: 'v' });
+    const queue = task.queues[0] as RecordQueue;
+    task.seek(queue, 7n);
+    answer(5);
+    await settle();
+    expect(queue.hasHead).toBe(false);
+    expect(queue.committableOffset).toBe(7n);
+  });
+
+  it('gives the wall clock, the headers and the place to a timestamp extractor', async () => {
+    const builder = new StreamsBuilder();
+    const seen: unknown[] = [];
+    builder
+      .stream('a', {
+        ...strings,
+        timestampExtractor: (record, partitionTime) => {
+          const { topic, partition, offset, timestamp, headers } = record;
+          seen.push([topic, partition, offset, timestamp, headers?.size, partitionTime]);
+          return wallclockTimestamp(record, partitionTime);
+        },
+      })
+      .to('out', strings);
+    const { task, feed, output } = await setUp({ topology: builder.build() });
+    feed('a', { key: 'k', value: 'v', timestamp: 3, headers: new RecordHeaders().add('h', 'x') });
+    task.process(1, 0);
+    expect(seen).toEqual([['a', 0, 0n, 3, 1, -1]]);
+    expect(await output()).toEqual(['k=v@1700000000000']);
   });
 
   it('refuses an extractor that returns no time at all', async () => {

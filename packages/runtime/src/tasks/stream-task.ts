@@ -17,6 +17,7 @@ import type { Clock } from '../platform/clock.ts';
 import type { Random } from '../platform/random.ts';
 import type { RecordCache } from '../state/cache/record-cache.ts';
 import { StateMachine } from '../state-machine.ts';
+import type { TaskState } from '../state/persistent/task-state.ts';
 import type { StateStore } from '../state/store.ts';
 import type { SourceNode, Subtopology, TaskTopology } from '../topology/built-topology.ts';
 import { DeadLetters } from './dead-letters.ts';
@@ -28,7 +29,7 @@ import { RecordQueue } from './record-queue.ts';
 import { StreamTaskContext } from './stream-task-context.ts';
 import { StreamTime } from './stream-time.ts';
 import type { TaskId } from '../operators/task-context.ts';
-import { isPromise, type Awaitable } from '../operators/outcome.ts';
+import { isPromise } from '../operators/outcome.ts';
 import type { PunctuationType } from '../operators/punctuation.ts';
 import type { ProcessorNode } from '../operators/processor-node.ts';
 import { taskName } from './task-id.ts';
@@ -51,6 +52,8 @@ export interface StreamTaskOptions {
   readonly maxTaskIdleMs: number;
   readonly clock: Clock;
   readonly random: Random;
+  /** Where its persistent stores are kept; null if it has none, or they only behave like it. */
+  readonly disk?: TaskState | null;
   /** Where its cached stores keep their records; without one no store is cached. */
   readonly cache?: RecordCache | null;
   readonly logger: Logger;
@@ -131,6 +134,7 @@ export class StreamTask implements CommittableTask {
       punctuations: this.#punctuations,
       appConfigs: options.appConfigs ?? {},
       cache: options.cache ?? null,
+      disk: options.disk ?? null,
       keepsRawRecords: asksForRawRecords(options.handling),
     });
     this.#errors = new TaskErrors({
@@ -143,6 +147,7 @@ export class StreamTask implements CommittableTask {
       options.topology.stores,
       options.subtopology.changelogs,
       options.id.partition,
+      options.disk ?? null,
     );
     this.#repartitionTopics = new Set(
       options.subtopology.repartitionSourceTopics.map((topic) => topic.name),
@@ -260,7 +265,7 @@ export class StreamTask implements CommittableTask {
         this.#isTouched = true;
       }
       context.systemTimeMs = -1;
-      if (!this.hasRecordInHand) context.queue = null;
+      if (!this.#isHeld) context.queue = null;
     }
     return count;
   }
@@ -284,18 +289,25 @@ export class StreamTask implements CommittableTask {
     return true;
   }
 
-  /** Resolves when no record is in hand. Its failure is kept for the next `process`. */
+  /** Resolves when no record is in hand, and no timestamp waited for. A failure is kept for the next `process`. */
   async finishRecordInHand(): Promise<void> {
-    while (this.#inHand !== null) await this.#inHand;
+    for (let pending = this.#waitsFor; pending !== null; pending = this.#waitsFor) await pending;
   }
 
+  get #waitsFor(): Promise<void> | null {
+    if (this.#inHand !== null) return this.#inHand;
+    return this.#group.queues.find((queue) => queue.extraction !== null)?.extraction ?? null;
+  }
+
+  /** Whether there is something to be waited for before the task goes on. */
   get hasRecordInHand(): boolean {
-    return this.#inHand !== null;
+    return this.#waitsFor !== null;
   }
 
-  /** Whether `process` would find something, or fail. */
+  /** Whether `process` would find something, wait or fail. */
   isReady(systemTimeMs: number): boolean {
     if (this.#inHand !== null) return false;
+    if (this.#waitsFor !== null) return true;
     return this.#failure !== null || this.#group.select(systemTimeMs) !== null;
   }
 
@@ -332,6 +344,11 @@ export class StreamTask implements CommittableTask {
 
   prepareCommit(): Promise<void> | undefined {
     this.#context.isCommitRequested = false;
+    const room = this.stores.disk?.room();
+    return room === undefined ? this.#flush() : room.then(() => this.#flush());
+  }
+
+  #flush(): Promise<void> | undefined {
     const flushed = this.stores.flush();
     if (flushed === undefined) return this.#deadLetters.finish();
     return flushed.then(() => this.#deadLetters.finish());
@@ -361,6 +378,7 @@ export class StreamTask implements CommittableTask {
     this.stores.commit(
       (topic) => this.#committed.get(topicPartitionKey(topic, this.id.partition)) ?? null,
     );
+    this.stores.disk?.spillIfDue(this.#options.clock.monotonicMs());
   }
 
   *purgeableOffsets(offsets: OffsetsToCommit): Generator<CommittedOffset> {
@@ -399,7 +417,8 @@ export class StreamTask implements CommittableTask {
       }
     }
     this.#attempt(() => {
-      this.stores.close();
+      const closed = this.stores.close();
+      if (closed !== undefined) pending.push(closed);
     });
     this.#states.fire('close');
     if (pending.length === 0) return undefined;
@@ -451,6 +470,12 @@ export class StreamTask implements CommittableTask {
             this.#invalidTimestamp(from, timestamp);
           },
         },
+        now: () => this.#context.currentSystemTimeMs(),
+        onExtracted: (error) => {
+          if (error !== null) this.#failure ??= error;
+          this.#group.changed();
+          this.#options.onResumable();
+        },
       });
       const end = ends.get(topicPartitionKey(topic, partition));
       if (end !== undefined) queue.learnEndOffset(end);
@@ -487,6 +512,10 @@ export class StreamTask implements CommittableTask {
     if (outcome === undefined) return false;
     this.#hold(outcome);
     return true;
+  }
+
+  get #isHeld(): boolean {
+    return this.#inHand !== null;
   }
 
   /** Nothing else is processed until the promise is settled. */

@@ -23,3 +23,6 @@ export const usePartitionTimeOnInvalidTimestamp: TimestampExtractor = (record, p
       `invalid timestamp ${String(record.timestamp)}, and its partition has no time yet to take instead.`,
   );
 };
+
+/** The wall-clock time at which the record is looked at, whatever its own (WallclockTimestampExtractor). */
+export const wallclockTimestamp: TimestampExtractor = (record) => record.systemTimeMs;
