@@ -57,11 +57,14 @@ describe('docs/errors.md', () => {
 });
 
 describe('README.md', () => {
-  it('shows the quick start as it is', () => {
+  it('shows the quick start and a test as they are', () => {
     const readme = readFileSync(join(root, 'README.md'), 'utf8');
-    const file = 'packages/examples/src/quick-start/quick-start.ts';
-    const block = /```ts\n(import [\s\S]*?)```/.exec(readme)?.[1];
-    expect(block).toBe(readFileSync(join(root, file), 'utf8'));
+    const files = [
+      'packages/examples/src/quick-start/quick-start.ts',
+      'test/examples/clicks.test.ts',
+    ];
+    const blocks = [...readme.matchAll(/```ts\n(import [\s\S]*?)```/g)].map((match) => match[1]);
+    expect(blocks).toEqual(files.map((file) => readFileSync(join(root, file), 'utf8')));
   });
 
   it('links to files that exist', () => {
