@@ -165,7 +165,7 @@ describeOnBothBrokers('the sources of an application', (broker) => {
       const rows = builder.table(table, { ...strings, store: 'rows' });
       rows
         .toStream()
-        .mapValues((value) => `row ${String(value)}`, { value: strings.value })
+        .mapValues((value) => `row ${value}`, { value: strings.value })
         .to(out, strings);
       builder
         .stream(keys, strings)

@@ -15,13 +15,13 @@ export function parseAutoOffsetReset(text: string): AutoOffsetReset | null {
   const duration = text.slice(BY_DURATION.length);
   const match = DAYS_AND_TIME.exec(duration);
   if (match === null || duration === 'P' || duration.endsWith('T')) return null;
-  const [days, hours, minutes, seconds] = match.slice(1, 5).map((part) => Number(part ?? 0));
-  const fraction = Math.trunc(Number(`0.${match[5] ?? '0'}`) * MS_PER_SECOND);
+  const part = (index: number): string => match[index] ?? '0';
+  const fraction = Math.trunc(Number(`0.${part(5)}`) * MS_PER_SECOND);
   const byDurationMs =
-    (days as number) * MS_PER_DAY +
-    (hours as number) * MS_PER_HOUR +
-    (minutes as number) * MS_PER_MINUTE +
-    (seconds as number) * MS_PER_SECOND +
+    Number(part(1)) * MS_PER_DAY +
+    Number(part(2)) * MS_PER_HOUR +
+    Number(part(3)) * MS_PER_MINUTE +
+    Number(part(4)) * MS_PER_SECOND +
     fraction;
   return Number.isSafeInteger(byDurationMs) ? { byDurationMs } : null;
 }

@@ -4,10 +4,11 @@ import { ProcessOperator } from '../operators/process.ts';
 import type { Processor, ProcessorSupplier } from '../operators/processor-api.ts';
 import { SourceTable, TableSourceOperator } from '../operators/table-source.ts';
 import type { TableView } from '../operators/table.ts';
-import { keyValueStore } from '../state/store-builders.ts';
 import type { StoreBuilder } from '../state/store.ts';
+import type { KeyValueStoreSupplier } from '../state/store-suppliers.ts';
 import { GlobalStoreNode } from '../topology/global-store-node.ts';
 import { prefixes } from '../topology/naming.ts';
+import { materializedStore } from './materialized.ts';
 import type { ConsumedOptions, MaterializedOptions } from './options.ts';
 import { sourceOptions } from './source-options.ts';
 import type { BuilderContext } from './stream-context.ts';
@@ -15,9 +16,12 @@ import type { BuilderContext } from './stream-context.ts';
 /** How a global topic is read. It is always read from its beginning. */
 export type GlobalStoreOptions<K, V> = Omit<ConsumedOptions<K, V>, 'offsetReset'>;
 
-/** Options of `globalTable()`: how its topic is read, and the name of its store. */
-export type GlobalTableOptions<K, V> = GlobalStoreOptions<K, V> &
-  Pick<MaterializedOptions<K, V>, 'store'>;
+/** Options of `globalTable()`: how its topic is read, and the store that holds it. */
+export interface GlobalTableOptions<K, V>
+  extends GlobalStoreOptions<K, V>, Pick<MaterializedOptions<K, V>, 'store' | 'type'> {
+  /** A store of another kind: one of `storeSuppliers`, without history. */
+  readonly supplier?: KeyValueStoreSupplier | undefined;
+}
 
 declare const rowTypes: unique symbol;
 
@@ -68,12 +72,14 @@ export function addGlobalTable<K, V>(
   const storeName = builder.naming.storeName(options.store, `${topic}-`);
   const { sourceName, name } = names(builder, options.name);
   const table = new SourceTable<K, V>(storeName, true);
-  const store = keyValueStore<K, V>({
-    name: storeName,
-    key: options.key ?? null,
-    value: options.value ?? null,
-    logging: false,
-  });
+  // The topic is the changelog, and a cache would only put off what tasks are to see.
+  const storeOptions = { ...options, logging: false, caching: false };
+  const store = materializedStore<K, V>(storeName, null, null, storeOptions);
+  if (store.isVersioned === true) {
+    throw new TopologyError(
+      `The global table ${name} of ${topic} cannot have a versioned store: give it another supplier.`,
+    );
+  }
   const node = new GlobalStoreNode(
     name,
     sourceName,
@@ -98,11 +104,7 @@ export function addGlobalStore<K, V>(
   const { sourceName, name } = names(builder, options.name);
   const create = (nodeName: string): ProcessOperator => {
     const processor = typeof supplier === 'function' ? supplier() : supplier.get();
-    const operator = new ProcessOperator(
-      nodeName,
-      processor as unknown as Processor<unknown, unknown>,
-      false,
-    );
+    const operator = new ProcessOperator(nodeName, processor, false);
     operator.connect(new Set([store.name]));
     return operator;
   };

@@ -239,7 +239,7 @@ describe('global stores', () => {
           },
           async process({ key, value, timestamp }) {
             await Promise.resolve();
-            if (key !== null) store.put(key, value?.toUpperCase() ?? null, timestamp);
+            store.put(key, value.toUpperCase(), timestamp);
           },
         };
       },
