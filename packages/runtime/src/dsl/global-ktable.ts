@@ -1,7 +1,7 @@
 import { TopologyError } from '../errors.ts';
 import { globalTableView } from '../operators/global-table.ts';
 import { ProcessOperator } from '../operators/process.ts';
-import type { Processor, ProcessorSupplier } from '../operators/processor-api.ts';
+import type { ProcessorSupplier } from '../operators/processor-api.ts';
 import { SourceTable, TableSourceOperator } from '../operators/table-source.ts';
 import type { TableView } from '../operators/table.ts';
 import type { StoreBuilder } from '../state/store.ts';
