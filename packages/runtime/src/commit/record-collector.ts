@@ -13,7 +13,9 @@ import { CustomSerde } from '../serdes/custom-serde.ts';
 import type { RecordSerde } from '../serdes/serde.ts';
 import { SerializationError, WrongTypeError, isWrongType } from '../serdes/serialization-error.ts';
 import { bytesSerde } from '../serdes/simple.ts';
+import { isPromise, type Outcome } from '../operators/outcome.ts';
 import type {
+  ChosenPartitions,
   RecordCollector,
   StreamPartitioner,
   TopicSender,
@@ -76,7 +78,7 @@ export class TaskRecordCollector implements RecordCollector {
   #sendDeadLetter(sender: CollectorSender, record: DeadLetterRecord): void {
     const { key, value, partition, headers = null, timestamp = this.#options.now() } = record;
     const chosen = partition === undefined ? null : () => partition;
-    sender.send(key, bytesSerde, value, bytesSerde, timestamp, headers, chosen);
+    void sender.send(key, bytesSerde, value, bytesSerde, timestamp, headers, chosen);
   }
 
   #sender(topic: string, node: string, onFailure: ProductionFailure): CollectorSender {
@@ -163,13 +165,16 @@ class CollectorSender implements TopicSender {
   prepare(): Promise<void> | undefined {
     if (this.#buffers.length > 0) return undefined;
     const count = this.#options.producer.partitionCount(this.#topic);
-    if (typeof count === 'number') return this.#open(count);
+    if (typeof count === 'number') {
+      this.#open(count);
+      return undefined;
+    }
     return count.then((known) => {
       this.#open(known);
     });
   }
 
-  #open(count: number): undefined {
+  #open(count: number): void {
     const { producer, random } = this.#options;
     this.#buffers = Array.from({ length: count }, (_, p) => producer.partition(this.#topic, p));
     this.#sticky = Math.floor(random() * count);
@@ -184,28 +189,64 @@ class CollectorSender implements TopicSender {
     timestamp: number,
     headers: RecordHeaders | null,
     partitioner: StreamPartitioner<K, V> | null,
-  ): void {
-    if (keySerde !== this.#keySerde || valueSerde !== this.#valueSerde) {
-      this.#keySerde = keySerde;
-      this.#valueSerde = valueSerde;
-      this.#isCustom = keySerde instanceof CustomSerde || valueSerde instanceof CustomSerde;
+  ): Outcome {
+    if (this.#buffers.length === 0) throw this.#notPrepared();
+    let chosen: ChosenPartitions;
+    if (partitioner !== null) {
+      // What it throws is the error of the node before, as in Kafka Streams.
+      const answer = partitioner(this.#topic, key, value, headers, this.#buffers.length);
+      if (isPromise(answer)) {
+        return this.#sendLater(answer, key, keySerde, value, valueSerde, timestamp, headers);
+      }
+      chosen = answer;
     }
-    if (this.#isCustom) {
-      this.#sendCustom(key, keySerde, value, valueSerde, timestamp, headers, partitioner);
-    } else {
-      this.#send(key, keySerde, value, valueSerde, timestamp, headers, partitioner);
-    }
+    this.#sendTo(chosen, key, keySerde, value, valueSerde, timestamp, headers);
+    return undefined;
   }
 
-  /** Calls the user's serializers first, and once, because they may add headers. */
-  #sendCustom<K, V>(
+  async #sendLater<K, V>(
+    pending: PromiseLike<ChosenPartitions>,
     key: K | null,
     keySerde: RecordSerde<K>,
     value: V | null,
     valueSerde: RecordSerde<V>,
     timestamp: number,
     headers: RecordHeaders | null,
-    partitioner: StreamPartitioner<K, V> | null,
+  ): Promise<void> {
+    this.#sendTo(await pending, key, keySerde, value, valueSerde, timestamp, headers);
+  }
+
+  #sendTo<K, V>(
+    chosen: ChosenPartitions,
+    key: K | null,
+    keySerde: RecordSerde<K>,
+    value: V | null,
+    valueSerde: RecordSerde<V>,
+    timestamp: number,
+    headers: RecordHeaders | null,
+  ): void {
+    const buffers = chosen === undefined ? null : this.#chosenBuffers(chosen);
+    if (keySerde !== this.#keySerde || valueSerde !== this.#valueSerde) {
+      this.#keySerde = keySerde;
+      this.#valueSerde = valueSerde;
+      this.#isCustom = keySerde instanceof CustomSerde || valueSerde instanceof CustomSerde;
+    }
+    if (this.#isCustom) {
+      this.#sendCustom(buffers, key, keySerde, value, valueSerde, timestamp, headers);
+    } else {
+      this.#send(buffers, key, keySerde, value, valueSerde, timestamp, headers);
+    }
+  }
+
+  /** Calls the user's serializers first, and once, because they may add headers. */
+  #sendCustom<K, V>(
+    buffers: readonly PartitionBuffer[] | null,
+    key: K | null,
+    keySerde: RecordSerde<K>,
+    value: V | null,
+    valueSerde: RecordSerde<V>,
+    timestamp: number,
+    headers: RecordHeaders | null,
   ): void {
     const ownKey = keySerde instanceof CustomSerde ? (keySerde as CustomSerde<K>) : null;
     const ownValue = valueSerde instanceof CustomSerde ? (valueSerde as CustomSerde<V>) : null;
@@ -223,45 +264,36 @@ class CollectorSender implements TopicSender {
         return;
       }
       const sent = told.isEmpty ? headers : told;
-      this.#send(key, keySerde, value, valueSerde, timestamp, sent, partitioner);
+      this.#send(buffers, key, keySerde, value, valueSerde, timestamp, sent);
     } finally {
       ownKey?.release();
       ownValue?.release();
     }
   }
 
+  /** `buffers` are the chosen partitions'; null: the key decides. */
   #send<K, V>(
+    buffers: readonly PartitionBuffer[] | null,
     key: K | null,
     keySerde: RecordSerde<K>,
     value: V | null,
     valueSerde: RecordSerde<V>,
     timestamp: number,
     headers: RecordHeaders | null,
-    partitioner: StreamPartitioner<K, V> | null,
   ): void {
     const count = this.#buffers.length;
-    if (count === 0) throw this.#notPrepared();
-    let stage: 'key' | 'partition' | 'value' = 'key';
+    let stage: 'key' | 'value' = 'key';
     try {
       const scratch = this.#scratch;
       let keyEnd = -1;
       if (key !== null) keyEnd = scratch.write(key, keySerde);
       const source = keyEnd < 0 ? null : scratch.buffer;
-      stage = 'partition';
-      if (partitioner !== null) {
-        const chosen = partitioner(this.#topic, key, value, headers, count);
-        if (chosen !== undefined) {
-          const buffers =
-            typeof chosen === 'number'
-              ? [this.#buffer(chosen)]
-              : chosen.map((partition) => this.#buffer(partition));
-          stage = 'value';
-          for (const buffer of buffers) {
-            buffer.append(timestamp, source, 0, keyEnd, value, valueSerde, headers);
-          }
-          if (buffers.length === 0) this.#options.onDropped(this.#node, this.#topic);
-          return;
+      if (buffers !== null) {
+        stage = 'value';
+        for (const buffer of buffers) {
+          buffer.append(timestamp, source, 0, keyEnd, value, valueSerde, headers);
         }
+        return;
       }
       let partition: number;
       if (source === null) {
@@ -283,12 +315,16 @@ class CollectorSender implements TopicSender {
         headers,
       );
     } catch (error) {
-      // What the user's partitioner throws is the error of the node before, as in Kafka Streams.
-      if (stage === 'partition') throw error;
       const serde = stage === 'key' ? keySerde.name : valueSerde.name;
       const record = { topic: this.#topic, partition: null, key, value, timestamp, headers };
       this.#failed(error, stage, serde, record);
     }
+  }
+
+  #chosenBuffers(chosen: number | readonly number[]): readonly PartitionBuffer[] {
+    if (typeof chosen === 'number') return [this.#buffer(chosen)];
+    if (chosen.length === 0) this.#options.onDropped(this.#node, this.#topic);
+    return chosen.map((partition) => this.#buffer(partition));
   }
 
   #buffer(partition: number): PartitionBuffer {

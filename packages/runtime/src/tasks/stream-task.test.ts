@@ -369,8 +369,8 @@ describe('StreamTask', () => {
     expect(task.state).toBe('RUNNING');
     task.suspend();
     expect(task.state).toBe('SUSPENDED');
-    task.close();
-    task.close();
+    await task.close();
+    await task.close();
     expect(task.state).toBe('CLOSED');
   });
 });
