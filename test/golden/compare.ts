@@ -76,8 +76,10 @@ function endDifference(expected: Expected, outcome: Outcome): string | null {
 }
 
 function difference(what: string, expected: unknown, actual: unknown): string {
-  const asText = (value: unknown): string =>
-    typeof value === 'string' ? value : (JSON.stringify(value) ?? 'nothing');
+  const asText = (value: unknown): string => {
+    if (value === undefined) return 'nothing';
+    return typeof value === 'string' ? value : JSON.stringify(value);
+  };
   return `${what}\nexpected: ${asText(expected)}\nactual:   ${asText(actual)}`;
 }
 

@@ -36,7 +36,7 @@ function laterOperator(n: Operation, kinds: ReadonlyMap<string, Kind>): string |
     case 'leftJoin':
     case 'outerJoin':
       if (n['foreignKey'] !== undefined) return 'foreign-key join';
-      return kinds.get(String(n.of)) === 'stream' && kinds.get(String(n['with'])) === 'stream'
+      return kinds.get(n.of as string) === 'stream' && kinds.get(n['with'] as string) === 'stream'
         ? 'stream-stream join'
         : null;
     default:

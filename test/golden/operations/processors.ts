@@ -75,7 +75,7 @@ export function transformValues(on: Interpretation, n: Operation, from: Result):
   const create = (): object => new Transformer(on, n);
   const all = {
     ...named(n),
-    ...materialized({ ...n, store: undefined } as Operation),
+    ...materialized({ ...n, store: undefined }),
     ...stores(n),
   };
   const ref = call(from.ref, 'transformValues', create, all);
@@ -176,7 +176,7 @@ class FreeProcessor {
         }
         return context.forward(record);
       default:
-        throw new Error(`no processor ${String(n['kind'])}`);
+        throw new Error(`no processor ${n['kind'] as string}`);
     }
   }
 
@@ -232,7 +232,7 @@ class FixedKeyProcessor {
         return context.forward(record.withValue(total));
       }
       default:
-        throw new Error(`no processor ${String(n['kind'])}`);
+        throw new Error(`no processor ${n['kind'] as string}`);
     }
   }
 }
