@@ -137,11 +137,8 @@ export type {
   TaskTopology,
   TimestampExtractor,
 } from './topology/built-topology.ts';
-export {
-  TopologyDescription,
-  type NodeDescription,
-  type SubtopologyDescription,
-} from './topology/describe.ts';
+export { TopologyDescription } from './topology/describe.ts';
+export type { NodeDescription, SubtopologyDescription } from './topology/node-description.ts';
 export {
   failOnInvalidTimestamp,
   logAndSkipOnInvalidTimestamp,

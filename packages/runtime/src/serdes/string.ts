@@ -30,7 +30,7 @@ const utf8Write: Utf8Write =
 type WellFormedString = string & { isWellFormed(): boolean };
 
 /** A lone surrogate has no UTF-8 form; Java writes a question mark for it, and so do we. */
-export function wellFormed(text: string): string {
+function wellFormed(text: string): string {
   return (text as WellFormedString).isWellFormed() ? text : text.replaceAll(/\p{Surrogate}/gu, '?');
 }
 

@@ -96,6 +96,16 @@ describe('toMermaid', () => {
     expect(mermaid).toContain('["#35;35#59;"]');
   });
 
+  it('names patterns, and functions that choose topics', () => {
+    const builder = new StreamsBuilder();
+    const byKey = (key: string): string => key;
+    builder.stream(/^log-.*/, { key: text, value: text }).to(byKey);
+    const mermaid = builder.build().describe().toMermaid();
+    expect(mermaid).toContain('("topics like #94;log-.#42;")');
+    expect(mermaid).toContain('("topics by byKey")');
+    expect(problems(mermaid)).toEqual([]);
+  });
+
   it('of nothing is a flowchart of nothing', () => {
     expect(new TopologyDescription([]).toMermaid()).toBe('flowchart TD\n');
   });

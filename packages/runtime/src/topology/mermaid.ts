@@ -1,4 +1,4 @@
-import type { NodeDescription, SubtopologyDescription } from './describe.ts';
+import type { NodeDescription, SubtopologyDescription } from './node-description.ts';
 
 /** Gives out ids that Mermaid takes whatever the names are: `node0`, `node1`... */
 class Ids {
@@ -60,8 +60,9 @@ function nodeShape({ kind, name }: NodeDescription): string {
   return kind === 'processor' ? `["${escaped(name)}"]` : `(["${escaped(name)}"])`;
 }
 
-function topicNames({ pattern, topics }: NodeDescription): readonly string[] {
-  return pattern === null ? topics : [`topics like ${pattern}`];
+function topicNames({ pattern, topicExtractor, topics }: NodeDescription): readonly string[] {
+  if (pattern !== null) return [`topics like ${pattern}`];
+  return topicExtractor === null ? topics : [`topics by ${topicExtractor}`];
 }
 
 /**
