@@ -49,12 +49,7 @@ export class KGroupedTableImpl<K, V> implements KGroupedTable<K, V> {
       subtractor: reducing(subtractor),
     };
     const { valueSerde } = this.#state;
-    const table = this.#aggregate(
-      prefixes.tableReduce,
-      aggregation,
-      valueSerde as Serde<V | null> | null,
-      options as MaterializedOptions<K, V | null>,
-    );
+    const table = this.#aggregate(prefixes.tableReduce, aggregation, valueSerde, options);
     return table as KTable<K, V>;
   }
 

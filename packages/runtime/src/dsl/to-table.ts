@@ -28,7 +28,7 @@ export function toTable<K, V>(
   }
   const table = new SourceTable<K, V>(storeName, options.store !== undefined);
   const store = materializedStore(storeName, keySerde, valueSerde, options);
-  const node = new StreamToTableNode(name, table as SourceTable<unknown, unknown>, store);
+  const node = new StreamToTableNode(name, table, store);
   node.isOutputVersioned = store.isVersioned ?? false;
   builder.graph.add(node, graphNode);
   if (options.store === undefined) builder.topology.generatedNames.store(storeName, store.isLogged);

@@ -19,6 +19,8 @@ type Joined = JoinedTable<string, string, string, string>;
 
 interface Join {
   readonly task: TaskDouble;
+  readonly leftTable: SourceTable<string, string>;
+  readonly rightTable: SourceTable<string, string>;
   readonly table: Joined;
   readonly left: TableJoinSideOperator<string, string, string, string>;
   readonly right: TableJoinSideOperator<string, string, string, string>;
@@ -36,10 +38,12 @@ function join(
   for (const name of ['l', 'r', 's']) {
     stores.set(name, task.open(new InMemoryKeyValueStore(name, stringSerde, stringSerde)));
   }
+  const leftTable = new SourceTable<string, string>('l', false);
+  const rightTable = new SourceTable<string, string>('r', false);
   const table: Joined = new JoinedTable(
     kind,
-    new SourceTable<string, string>('l', false),
-    new SourceTable<string, string>('r', false),
+    leftTable,
+    rightTable,
     joiner,
     options.storeName ?? null,
   );
@@ -54,6 +58,8 @@ function join(
   right.children.push(merge);
   return {
     task,
+    leftTable,
+    rightTable,
     table,
     left,
     right,
@@ -135,8 +141,8 @@ describe.each([
   ] as [TableJoinKind, string[], string[]][])(
     '%s: sends old results of the old value and the same row, once asked to',
     async (kind, fromLeft, fromRight) => {
-      const { table, left, right, capture, put } = join(kind, joiner, { sendsOldValues: true });
-      expect((table.left.source as SourceTable<string, string>).sendsOldValues).toBe(true);
+      const { leftTable, left, right, capture, put } = join(kind, joiner, { sendsOldValues: true });
+      expect(leftTable.sendsOldValues).toBe(true);
       put('r', 'x', 1);
       await left.process('k', 'b', 'a', 2, null);
       await left.process('k', null, 'a', 3, null);
@@ -231,9 +237,7 @@ describe('join of tables', () => {
       ['left', true, false],
       ['outer', true, true],
     ] as const) {
-      const { table } = join(kind, joiner);
-      const left = table.left.source as SourceTable<string, string>;
-      const right = table.right.source as SourceTable<string, string>;
+      const { leftTable: left, rightTable: right } = join(kind, joiner);
       expect([left.isMaterialized, right.isMaterialized]).toEqual([true, true]);
       expect([left.sendsOldValues, right.sendsOldValues]).toEqual([leftSends, rightSends]);
     }

@@ -82,11 +82,7 @@ class TransformerHost<K, V, VR> implements UserNode {
   }
 
   start(task: TaskContext): Outcome {
-    const context = new HostContext(
-      this as TransformerHost<unknown, unknown, unknown>,
-      task,
-      this.stores,
-    );
+    const context = new HostContext(this, task, this.stores);
     return inOrder(outcomeOf(this.#transformer.init?.(context)), () => {
       this.isActive = true;
       return undefined;
