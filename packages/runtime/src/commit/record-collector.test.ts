@@ -54,7 +54,7 @@ function send(
   value: string | null,
   partitioner: StreamPartitioner<string, string> | null = null,
 ): void {
-  to.send(key, text, value, text, 1, null, partitioner);
+  void to.send(key, text, value, text, 1, null, partitioner);
 }
 
 describe('TaskRecordCollector', () => {
@@ -80,7 +80,7 @@ describe('TaskRecordCollector', () => {
     };
     const { sender, read } = await setUp(7);
     for (const suffix of ['0000', '0001', '9999']) {
-      sender.send(`foobar${suffix}`, windowed, suffix, text, 1, null, null);
+      void sender.send(`foobar${suffix}`, windowed, suffix, text, 1, null, null);
     }
     send(sender, 'foobar', 'plain');
     expect((await read()).filter((values) => values.length > 0)).toEqual([
@@ -118,11 +118,32 @@ describe('TaskRecordCollector', () => {
     expect(home).toContain('default too');
   });
 
+  it('waits for a partitioner that promises its word', async () => {
+    const { sender, read } = await setUp(3);
+    const words = [2, [0, 1], [], undefined];
+    const partitioner: StreamPartitioner<string, string> = (_topic, _key, value) =>
+      Promise.resolve(words[Number(value)]);
+    for (const value of ['0', '1', '2', '3']) {
+      const sent = sender.send('k', text, value, text, 1, null, partitioner);
+      expect(sent).toBeInstanceOf(Promise);
+      // Another key in between must not get into this record.
+      void sender.send('other', text, `n${value}`, text, 1, null, () => 0);
+      await sent;
+    }
+    const [first, second, third] = await read();
+    expect(first?.filter((value) => value?.startsWith('n') !== true)).toContain('1');
+    expect([second?.includes('1'), third?.[0]]).toEqual([true, '0']);
+    const failing = sender.send('k', text, 'v', text, 1, null, () =>
+      Promise.reject(new Error('no word')),
+    );
+    await expect(failing).rejects.toThrow('no word');
+  });
+
   it('tells a partitioner everything that it may ask for', async () => {
     const { sender } = await setUp(2);
     const headers = new RecordHeaders().add('h', 'x');
     const seen: unknown[] = [];
-    sender.send('k', text, 'v', text, 1, headers, (...args) => {
+    void sender.send('k', text, 'v', text, 1, headers, (...args) => {
       seen.push(...args);
       return 0;
     });
@@ -142,10 +163,10 @@ describe('TaskRecordCollector', () => {
     };
     const { sender, failures } = await setUp(2);
     expect(() => {
-      sender.send('k', broken, 'v', text, 1, null, null);
+      void sender.send('k', broken, 'v', text, 1, null, null);
     }).toThrow(ProductionError);
     expect(() => {
-      sender.send('k', text, 'v', broken, 1, null, null);
+      void sender.send('k', text, 'v', broken, 1, null, null);
     }).toThrow(/topic out.*no such schema/);
     expect(() => {
       send(sender, 'k', 'v', () => 2);
@@ -171,7 +192,7 @@ describe('TaskRecordCollector', () => {
     };
     const { sender, read, failures } = await setUp(1, 'continue');
     for (const value of ['a', 'bad', 'b', 'bad', 'c']) {
-      sender.send('k', text, value, picky, 1, null, null);
+      void sender.send('k', text, value, picky, 1, null, null);
     }
     expect(await read()).toEqual([['a', 'b', 'c']]);
     expect(failures).toHaveLength(2);

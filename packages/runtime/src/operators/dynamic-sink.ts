@@ -74,8 +74,7 @@ export class DynamicSinkOperator extends ProcessorNode {
   ): Outcome {
     const known = this.#senders.get(topic);
     if (known !== undefined) {
-      this.#send(known, key, value, timestamp, headers);
-      return undefined;
+      return this.#send(known, key, value, timestamp, headers);
     }
     const sender = this.#open(topic);
     const prepared = sender.prepare();
@@ -83,8 +82,7 @@ export class DynamicSinkOperator extends ProcessorNode {
       return this.#sendPrepared(prepared, topic, sender, key, value, timestamp, headers);
     }
     this.#senders.set(topic, sender);
-    this.#send(sender, key, value, timestamp, headers);
-    return undefined;
+    return this.#send(sender, key, value, timestamp, headers);
   }
 
   async #sendLater(
@@ -112,7 +110,7 @@ export class DynamicSinkOperator extends ProcessorNode {
       throw this.#unusable(topic, error);
     }
     this.#senders.set(topic, sender);
-    this.#send(sender, key, value, timestamp, headers);
+    await this.#send(sender, key, value, timestamp, headers);
   }
 
   #send(
@@ -121,9 +119,17 @@ export class DynamicSinkOperator extends ProcessorNode {
     value: unknown,
     timestamp: number,
     headers: RecordHeaders | null,
-  ): void {
+  ): Outcome {
     const partitioner = this.#partitioner;
-    sender.send(key, this.#keySerde, value, this.#valueSerde, timestamp, headers, partitioner);
+    return sender.send(
+      key,
+      this.#keySerde,
+      value,
+      this.#valueSerde,
+      timestamp,
+      headers,
+      partitioner,
+    );
   }
 
   #open(topic: unknown): TopicSender {

@@ -1,10 +1,15 @@
 import type { RecordHeaders } from '@millrace/protocol';
 import type { RecordSerde } from '../serdes/serde.ts';
 import type { PartitionAppender } from '../state/partition-appender.ts';
+import type { Awaitable, Outcome } from './outcome.ts';
+
+/** Partitions as chosen by a partitioner. */
+export type ChosenPartitions = number | readonly number[] | undefined;
 
 /**
  * Chooses partitions by itself; `undefined` leaves the choice to the default (murmur2 of the key
- * bytes), an empty array drops the record, several multicast it (KIP-873).
+ * bytes), an empty array drops the record, several multicast it (KIP-873). The record waits for a
+ * promise.
  */
 export type StreamPartitioner<K, V> = (
   topic: string,
@@ -12,7 +17,7 @@ export type StreamPartitioner<K, V> = (
   value: V | null,
   headers: RecordHeaders | null,
   partitionCount: number,
-) => number | readonly number[] | undefined;
+) => Awaitable<ChosenPartitions>;
 
 /** Sends to one topic; opened once per sink, so that nothing is looked up per record. */
 export interface TopicSender {
@@ -29,7 +34,7 @@ export interface TopicSender {
     timestamp: number,
     headers: RecordHeaders | null,
     partitioner: StreamPartitioner<K, V> | null,
-  ): void;
+  ): Outcome;
 }
 
 export interface RecordCollector {

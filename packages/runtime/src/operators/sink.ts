@@ -40,7 +40,7 @@ export class SinkOperator extends ProcessorNode {
     timestamp: number,
     headers: RecordHeaders | null,
   ): Outcome {
-    (this.#sender as TopicSender).send(
+    return (this.#sender as TopicSender).send(
       key,
       this.#keySerde,
       value,
@@ -49,7 +49,6 @@ export class SinkOperator extends ProcessorNode {
       headers,
       this.#partitioner,
     );
-    return undefined;
   }
 
   /** As in Kafka Streams, what sending throws is the error of the node before. */

@@ -79,6 +79,7 @@ export class TaskDouble {
       send: (key, keySerde, value, valueSerde, timestamp, headers) => {
         const sent = { topic, key: bytes(keySerde, key), value: bytes(valueSerde, value) };
         this.sent.push({ ...sent, timestamp, headers });
+        return undefined;
       },
     }),
     partition: (topic) => ({
