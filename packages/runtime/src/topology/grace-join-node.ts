@@ -4,7 +4,7 @@ import type { StoreBuilder } from '../state/store.ts';
 import { OperatorNode } from './graph-nodes.ts';
 import type { InternalTopology } from './internal-topology.ts';
 
-export interface GraceJoinOptions {
+interface GraceJoinOptions {
   readonly keepsNullKeys: boolean;
   readonly buffer: StoreBuilder;
   /** Of the table. */

@@ -4,7 +4,7 @@ import type { StoreBuilder, StoreSettings } from '../store.ts';
 import { ChangeBuffer, type BufferOptions } from './change-buffer.ts';
 import { RecordBuffer } from './record-buffer.ts';
 
-export interface BufferBuilderOptions {
+interface BufferBuilderOptions {
   readonly name: string;
   readonly key: Serde<unknown> | null;
   readonly value: Serde<unknown> | null;

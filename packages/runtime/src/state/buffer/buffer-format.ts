@@ -83,7 +83,7 @@ function writeBytes(bytes: string | null, target: Buffer, position: number): num
 }
 
 /** Where a record was when it was put into the buffer. */
-export interface RecordContext {
+interface RecordContext {
   readonly timestamp: number;
   readonly offset: bigint;
   readonly topic: string | null;

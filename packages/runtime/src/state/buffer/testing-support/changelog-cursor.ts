@@ -1,6 +1,6 @@
 import { BatchBuilder, RecordBatch, RecordCursor, RecordHeaders } from '@millrace/protocol';
 
-export interface ChangelogRecord {
+interface ChangelogRecord {
   /** Hex. */
   readonly key: string | null;
   /** Hex; null is a tombstone. */
