@@ -1,9 +1,10 @@
+import type { RecordHeaders } from '@millrace/protocol';
 import { describe, expect, it } from 'vitest';
 import { json } from '../serdes/json.ts';
 import { stringSerde } from '../serdes/string.ts';
 import { InMemoryKeyValueStore } from '../state/memory/in-memory-key-value-store.ts';
 import { InMemoryVersionedStore } from '../state/memory/in-memory-versioned-store.ts';
-import type { Awaitable } from './outcome.ts';
+import type { Awaitable, Outcome } from './outcome.ts';
 import { keyValueView } from './store-view.ts';
 import type { TableSource } from './table.ts';
 import { FilteredTable, TableFilterOperator } from './table-filter.ts';
@@ -15,7 +16,8 @@ import {
   type TransformerContext,
   type ValueTransformer,
 } from './table-transform-values.ts';
-import { TaskDouble } from './testing-support/task-double.ts';
+import type { ProcessorNode } from './processor-node.ts';
+import { CaptureNode, TaskDouble } from './testing-support/task-double.ts';
 
 const later = async <T>(value: T): Promise<T> => {
   await Promise.resolve();
@@ -34,6 +36,29 @@ function stored(): SourceTable<string, string> {
 
 function plain(): SourceTable<string, string> {
   return new SourceTable<string, string>('parent', false);
+}
+
+/** Also keeps whether changes came as the latest. */
+class LatenessNode extends CaptureNode {
+  readonly lateness: boolean[] = [];
+
+  override process(
+    key: unknown,
+    value: unknown,
+    old: unknown,
+    timestamp: number,
+    headers: RecordHeaders | null,
+    isLatest = true,
+  ): Outcome {
+    this.lateness.push(isLatest);
+    return super.process(key, value, old, timestamp, headers);
+  }
+}
+
+function latenessBelow(node: ProcessorNode): LatenessNode {
+  const capture = new LatenessNode();
+  node.children.push(capture);
+  return capture;
 }
 
 describe.each([
@@ -134,35 +159,25 @@ describe('table filter', () => {
     const table = new FilteredTable<string, string>(stored(), () => false, false, null);
     table.isParentVersioned = true;
     const node = new TableFilterOperator('f', table);
-    const capture = new TaskDouble().start(node);
-    const lateness: (boolean | undefined)[] = [];
-    const process = capture.process.bind(capture);
-    capture.process = (key, value, old, timestamp, headers, isLatest) => {
-      lateness.push(isLatest);
-      return process(key, value, old, timestamp, headers);
-    };
+    const capture = latenessBelow(node);
+    node.init(new TaskDouble().context);
     await node.receive('a', 'x', 'y', 1, null, false);
     await node.receive('a', 'x', 'y', 2, null, true);
     expect(capture.take()).toEqual(['a=null@1', 'a=null@2']);
-    expect(lateness).toEqual([false, true]);
+    expect(capture.lateness).toEqual([false, true]);
   });
 
   it('tells late writes of its own versioned store apart, and forwards none that came too late', async () => {
     const task = new TaskDouble();
     task.open(new InMemoryVersionedStore('s', stringSerde, stringSerde, 10));
     const node = new TableFilterOperator('f', new FilteredTable(plain(), () => true, false, 's'));
-    const capture = task.start(node);
-    const lateness: (boolean | undefined)[] = [];
-    const process = capture.process.bind(capture);
-    capture.process = (key, value, old, timestamp, headers, isLatest) => {
-      lateness.push(isLatest);
-      return process(key, value, old, timestamp, headers);
-    };
+    const capture = latenessBelow(node);
+    node.init(task.context);
     for (const timestamp of [20, 15, 5, 25]) {
       await node.process('a', String(timestamp), null, timestamp, null);
     }
     expect(capture.take()).toEqual(['a=20@20', 'a=15@15', 'a=25@25']);
-    expect(lateness).toEqual([true, false, true]);
+    expect(capture.lateness).toEqual([true, false, true]);
     const getter = keyValueView<string, string>('s').create();
     getter.init(task.context);
     expect(getter.isVersioned).toBe(true);
