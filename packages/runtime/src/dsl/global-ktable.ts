@@ -1,6 +1,5 @@
 import { TopologyError } from '../errors.ts';
 import { globalTableView } from '../operators/global-table.ts';
-import { ProcessOperator } from '../operators/process.ts';
 import type { ProcessorSupplier } from '../operators/processor-api.ts';
 import { SourceTable, TableSourceOperator } from '../operators/table-source.ts';
 import type { TableView } from '../operators/table.ts';
@@ -8,6 +7,7 @@ import type { StoreBuilder } from '../state/store.ts';
 import type { KeyValueStoreSupplier } from '../state/store-suppliers.ts';
 import { GlobalStoreNode } from '../topology/global-store-node.ts';
 import { prefixes } from '../topology/naming.ts';
+import { refuseOtherStores, suppliedNode } from '../topology/supplied-node.ts';
 import { materializedStore } from './materialized.ts';
 import type { ConsumedOptions, MaterializedOptions } from './options.ts';
 import { sourceOptions } from './source-options.ts';
@@ -102,12 +102,8 @@ export function addGlobalStore<K, V>(
   supplier: ProcessorSupplier<K, V, never, never>,
 ): void {
   const { sourceName, name } = names(builder, options.name);
-  const create = (nodeName: string): ProcessOperator => {
-    const processor = typeof supplier === 'function' ? supplier() : supplier.get();
-    const operator = new ProcessOperator(nodeName, processor, false);
-    operator.connect(new Set([store.name]));
-    return operator;
-  };
+  const { create, stores } = suppliedNode(supplier, `the processor ${name}`, false);
+  refuseOtherStores(name, stores);
   const node = new GlobalStoreNode(name, sourceName, sourceOptions(topic, options), create, store);
   builder.graph.add(node, builder.graph.root);
 }

@@ -41,7 +41,8 @@ function repartitionsByCause(graph: Graph): Map<GraphNode, ReadonlySet<GraphNode
   const changesOf = new Map<GraphNode, GraphNode[]>();
   for (const merge of graph.merges) {
     const changes = [...causes].filter(
-      ([change, steps]) => [...steps].every((step) => isBelow(step, merge)) && isBelow(merge, change),
+      ([change, steps]) =>
+        [...steps].every((step) => isBelow(step, merge)) && isBelow(merge, change),
     );
     changesOf.set(
       merge,

@@ -53,6 +53,16 @@ export function suppliedNode(
   };
 }
 
+/** The node of a global store has that one store: no task is there that could have others. */
+export function refuseOtherStores(name: string, stores: readonly StoreBuilder[]): void {
+  if (stores.length === 0) return;
+  const names = stores.map((store) => store.name).join(', ');
+  throw new TopologyError(
+    `The processor ${name} fills a global store, but its supplier brings other stores (${names}): it can write the ` +
+      'global store only, so add no others.',
+  );
+}
+
 function isProcessor(value: unknown): boolean {
   return (
     typeof value === 'object' &&

@@ -2,6 +2,8 @@ import { MisconfiguredTopicError } from '../errors.ts';
 import type { InternalTopology, SourceSpec } from './internal-topology.ts';
 import { matchesTopic } from './topic-pattern.ts';
 
+const CHANGELOG = '-changelog';
+
 /** Names of a topology's topics under an application id, and what its sources by pattern have matched. */
 export class TopicNames {
   readonly #topology: InternalTopology;
@@ -61,7 +63,8 @@ export class TopicNames {
     const prefix = `${this.#applicationId}-`;
     if (!topic.startsWith(prefix)) return false;
     const name = topic.slice(prefix.length);
-    return internalTopics.has(name) || stores.has(name.replace(/-changelog$/, ''));
+    if (internalTopics.has(name)) return true;
+    return name.endsWith(CHANGELOG) && stores.has(name.slice(0, -CHANGELOG.length));
   }
 }
 

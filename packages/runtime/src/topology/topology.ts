@@ -1,3 +1,4 @@
+import { TopologyError } from '../errors.ts';
 import type { StreamPartitioner } from '../operators/record-collector.ts';
 import type { ProcessorSupplier } from '../operators/processor-api.ts';
 import type { ProcessorNode } from '../operators/processor-node.ts';
@@ -7,9 +8,9 @@ import type { StoreBuilder } from '../state/store.ts';
 import { bindInternalTopology, type BindOptions } from './bind.ts';
 import type { BuiltTopology, OffsetReset, TimestampExtractor } from './built-topology.ts';
 import { describeTopology, type TopologyDescription } from './describe.ts';
-import { InternalTopology, type OptionalSerde } from './internal-topology.ts';
+import { InternalTopology, type OptionalSerde, type SourceSpec } from './internal-topology.ts';
 import { validName } from './naming.ts';
-import { suppliedNode } from './supplied-node.ts';
+import { refuseOtherStores, suppliedNode } from './supplied-node.ts';
 
 /** Serdes of everything that names none and inherits none. */
 export interface DefaultSerdes {
@@ -98,6 +99,39 @@ export class Topology {
       valueSerde: options.value ?? null,
       partitioner: options.partitioner ?? null,
     });
+    return this;
+  }
+
+  /**
+   * A store that every instance of the application fills with all of a topic, through a processor that
+   * alone writes it. Its builder must have no changelog, because the topic is one.
+   */
+  addGlobalStore<K, V>(
+    store: StoreBuilder,
+    sourceName: string,
+    topic: string,
+    processorName: string,
+    supplier: ProcessorSupplier<K, V, never, never>,
+    options: Omit<TopologySourceOptions<K, V>, 'offsetReset'> = {},
+  ): this {
+    if (store.isLogged) {
+      throw new TopologyError(
+        `The store ${store.name} is to be a global store, but has a changelog: build it with logging: false.`,
+      );
+    }
+    const name = validName(processorName);
+    const { create, stores } = suppliedNode(supplier, `the processor ${name}`, false);
+    refuseOtherStores(name, stores);
+    const source: SourceSpec = {
+      kind: 'source',
+      name: validName(sourceName),
+      topics: [topic],
+      keySerde: options.key ?? null,
+      valueSerde: options.value ?? null,
+      timestampExtractor: options.timestampExtractor ?? null,
+      offsetReset: null,
+    };
+    internalTopology(this).addGlobalStore(source, name, create, store);
     return this;
   }
 
