@@ -9,11 +9,12 @@ export function source(on: Interpretation, n: Operation): Result {
   const value = n.valueSerde ?? on.defaults.value;
   const topics = (n['topics'] ?? (n['topic'] === undefined ? [] : [n['topic']])) as string[];
   for (const topic of topics) on.inputTypes.set(topic, { key, value });
+  const extractor = timestampExtractor(n['timestampExtractor']);
   const consumed = {
     name: n.name,
     key: serdeOf(n.keySerde),
     value: serdeOf(n.valueSerde),
-    timestampExtractor: timestampExtractor(n['timestampExtractor']),
+    timestampExtractor: extractor === undefined ? undefined : on.user(extractor),
     offsetReset: n['reset'],
   };
   if (n.op === 'stream') {

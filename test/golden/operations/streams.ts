@@ -176,11 +176,12 @@ function to(on: Interpretation, n: Operation, from: Result): void {
     return;
   }
   on.dynamicTypes = types;
-  // A description names the function.
-  const topicExpr = (k: unknown, v: unknown, record: Chosen): unknown => {
+  const topicExpr = on.user((k: unknown, v: unknown, record: Chosen): unknown => {
     const { topic, timestamp: ts } = record;
     const offset = typeof record.offset === 'function' ? record.offset() : record.offset;
     return evaluate(n['topicExpr'], { k, v, ts, topic, offset: Number(offset) });
-  };
+  });
+  // A description names the function.
+  Object.defineProperty(topicExpr, 'name', { value: 'topicExpr' });
   call(from.ref, 'to', topicExpr, serdesAndName(n));
 }

@@ -1,7 +1,7 @@
 import type { RecordHeaders } from '@millrace/protocol';
 import type { Awaitable } from './outcome.ts';
 
-/** The record that a topic is chosen for; valid during the call only. */
+/** The record that a topic is chosen for; valid until the extractor has answered. */
 export interface RecordContext {
   /** Of the source record: null, -1 and -1n if it comes from a punctuation. */
   readonly topic: string | null;
