@@ -62,6 +62,21 @@ describe('types of processors', () => {
     >();
   });
 
+  it('are those of a global store', () => {
+    const global = stores.keyValue({ name: 'global', key: text, value: serdes.long() });
+    const returned = builder.addGlobalStore(
+      global,
+      'rates',
+      { key: text, value: serdes.long() },
+      () => ({
+        process(record) {
+          expectTypeOf(record).toEqualTypeOf<StreamRecord<string, number>>();
+        },
+      }),
+    );
+    expectTypeOf(returned).toEqualTypeOf<StreamsBuilder>();
+  });
+
   it('refuse what does not fit', () => {
     const numbers = builder.stream('numbers', { key: text, value: serdes.long() });
     const wrong = (context: FixedKeyProcessorContext<string, number>): void => {
