@@ -137,7 +137,7 @@ describe.each(matrix)('key-value store: %s', (_name, builder, setup: StoreSetup)
         }
         expect(seen).toEqual([...new Set(seen)].sort(byKey));
         // What nobody touched is there.
-        const touched = new Set(commands.flatMap((c) => (c.do === 'put' ? [c.key] : [])));
+        const touched = new Set<string>(commands.flatMap((c) => (c.do === 'put' ? [c.key] : [])));
         expect(seen).toEqual(
           expect.arrayContaining(['a', 'aa', 'b', 'z'].filter((k) => !touched.has(k))),
         );

@@ -38,7 +38,7 @@ function open(cacheBytes: number, { sendsOldValues = false, isAsynchronous = fal
       forward(key, value, old, timestamp);
     });
   }, sendsOldValues);
-  return { ...bench, task: bench.task, bench, store: bench.store, cached, told };
+  return { bench, store: bench.store, cached, told };
 }
 
 function cachedOf<K>(store: object): CachedStore<K, string> {
@@ -218,9 +218,7 @@ describe('record cache', () => {
   it('lets a store that writes make room of its own, not of others', async () => {
     const bench = open(3 * ROW_BYTES);
     bench.bench.caching.topic = '';
-    const other = stores
-      .keyValue({ ...text, name: 'other' })
-      .bind(settingsOf('inMemory', 1))() as Store;
+    const other = stores.keyValue({ ...text, name: 'other' }).bind(settingsOf('inMemory', 1))();
     other.open({ ...new TaskDouble().context, caching: bench.bench.caching }, null);
     const changed: string[] = [];
     cachedOf<string>(other).setFlushListener((key) => {

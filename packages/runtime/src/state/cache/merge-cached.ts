@@ -3,9 +3,9 @@ import type { CacheEntry } from './cache-entry.ts';
 /** How entries of a cache and rows of the store below are told apart and shown. */
 export interface CacheMerge<K, Row> {
   /** Below 0: the entry comes first; 0: both are the same row, and the cache's counts. */
-  compare(entry: CacheEntry<K>, row: Row): number;
+  readonly compare: (entry: CacheEntry<K>, row: Row) => number;
   /** null: deleted, so there is no such row. */
-  view(entry: CacheEntry<K>): Row | null;
+  readonly view: (entry: CacheEntry<K>) => Row | null;
 }
 
 /** The rows of a store with those of the cache before it, both in the same order. */
