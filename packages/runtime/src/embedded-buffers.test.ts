@@ -85,7 +85,7 @@ async function read(client: StreamsClient, topic: string): Promise<string[]> {
   for await (const records of readTopic<string, unknown>(client, {
     topic,
     key: serdes.string(),
-    value: value as never,
+    value: value,
   })) {
     for (const r of records) {
       texts.push(`${String(r.key)}=${String(r.value)} ${String(r.timestamp - START)}`);
