@@ -2,6 +2,9 @@
  * Our side of `bench streams`: the topologies of the Java side, run over a loaded topic to its end. The
  * case `chain`, a topology of any depth, is for `bench scale`, which compares us with ourselves.
  */
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { crc32 } from 'node:zlib';
 import {
@@ -63,6 +66,8 @@ const streams = new KafkaStreams(
     'commit.interval.ms': Number(options.commit),
     'statestore.cache.max.bytes': 0,
     'auto.offset.reset': 'earliest',
+    'dsl.store.suppliers.class': options.store === 'memory' ? 'inMemory' : 'rocksDB',
+    'state.dir': mkdtempSync(join(tmpdir(), 'millrace-bench-state-')),
     'windowstore.changelog.additional.retention.ms': 36_500 * 86_400_000,
   },
   { logger: createLogger({ level: options['log-level'] }) },

@@ -15,6 +15,7 @@ import {
 } from '@millrace/runtime';
 import { afterEach, expect, it } from 'vitest';
 import { describeOnBothBrokers, unique } from '../support/brokers.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 const strings = { key: serdes.string(), value: serdes.string() };
 const WAIT_MS = 30_000;
@@ -64,6 +65,7 @@ describeOnBothBrokers('the sources of an application', (broker) => {
         'application.id': applicationId,
         'commit.interval.ms': 100,
         'linger.ms': 0,
+        'state.dir': temporaryDirectory(),
         ...config,
       },
       { logger: silentLogger() },

@@ -1,4 +1,4 @@
-import { tmpdir } from 'node:os';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { readFileSync } from 'node:fs';
 import {
   latestPrices,
@@ -35,7 +35,7 @@ describeOnBothBrokers('stocks', (broker) => {
       config: {
         'application.id': STOCKS_APPLICATION_ID,
         'bootstrap.servers': cluster.bootstrapServers,
-        'state.dir': tmpdir(),
+        'state.dir': temporaryDirectory(),
         'commit.interval.ms': '100ms',
       },
       streamsOptions: { logger },

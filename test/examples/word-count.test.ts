@@ -1,4 +1,4 @@
-import { tmpdir } from 'node:os';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
 import {
   LINES_TOPIC,
   loadLines,
@@ -33,7 +33,7 @@ describeOnBothBrokers('word count', (broker) => {
       config: {
         'application.id': WORD_COUNT_APPLICATION_ID,
         'bootstrap.servers': cluster.bootstrapServers,
-        'state.dir': tmpdir(),
+        'state.dir': temporaryDirectory(),
         'commit.interval.ms': '100ms',
       },
       streamsOptions: { logger },

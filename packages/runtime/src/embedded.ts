@@ -10,6 +10,7 @@ import { KafkaStreams } from './kafka-streams.ts';
 import type { CloseOptions, KafkaStreamsOptions } from './kafka-streams-options.ts';
 import { CLOSE_TIMEOUT_DEFAULT_MS } from './limits.ts';
 import { silentLogger } from './logging/logger.ts';
+import { makeTemporaryDirectory, removeDirectory } from './platform/directories.ts';
 import type { Topology } from './topology/topology.ts';
 
 export { startBroker };
@@ -40,14 +41,22 @@ export async function startEmbedded(
   options: EmbeddedOptions = {},
 ): Promise<EmbeddedApplication> {
   const broker = options.broker ?? (await startBroker(options.brokerOptions ?? {}));
+  // State is worth no more than the topics that it comes from.
+  const isTemporary = options.broker === undefined && options.brokerOptions?.dataDir === undefined;
+  const stateDir = isTemporary ? makeTemporaryDirectory('millrace-state-') : null;
   const closeBroker = async (): Promise<void> => {
     if (options.broker === undefined) await broker.close();
+    if (stateDir !== null) removeDirectory(stateDir);
   };
   try {
     await createTopics(broker.bootstrapServers, options.topics ?? {});
     const streams = new KafkaStreams(
       topology,
-      { ...config, 'bootstrap.servers': broker.bootstrapServers },
+      {
+        ...(stateDir === null ? {} : { 'state.dir': stateDir }),
+        ...config,
+        'bootstrap.servers': broker.bootstrapServers,
+      },
       options.streamsOptions,
     );
     await streams.start();

@@ -131,10 +131,14 @@ export class TaskMigratedError extends StreamsError {
   }
 }
 
-/** The task's local state cannot be trusted: wipe it and restore. */
+/** What the task has in memory cannot be trusted: it is begun anew from what was committed. */
 export class TaskCorruptedError extends StreamsError {
-  constructor(message: string, options?: ErrorOptions) {
+  /** What is on disk cannot be trusted either: it is wiped, and restored from the changelogs. */
+  readonly wipesState: boolean;
+
+  constructor(message: string, options: ErrorOptions & { readonly wipesState?: boolean } = {}) {
     super('TASK_CORRUPTED', 'task', false, message, options);
+    this.wipesState = options.wipesState ?? false;
   }
 }
 

@@ -9,21 +9,22 @@ import type { AdminPort, StreamsClient } from './client/ports.ts';
 import type { StreamsConfigInput } from './config/config-input.ts';
 import { loadConfig } from './config/load-config.ts';
 import type { StreamsConfig } from './config/streams-config.ts';
-import { TopologyError } from './errors.ts';
+import { InvariantError, TopologyError } from './errors.ts';
 import { openClient } from './open-client.ts';
 import type { CloseOptions, KafkaStreamsOptions } from './kafka-streams-options.ts';
-import { CLOSE_TIMEOUT_DEFAULT_MS } from './limits.ts';
+import { CLEAN_UP_INTERVAL_MIN_MS, CLOSE_TIMEOUT_DEFAULT_MS } from './limits.ts';
 import { createLogger } from './logging/logger.ts';
 import { registerClientMetrics } from './metrics/client-metrics.ts';
 import type { Metric } from './metrics/registry.ts';
 import { MetricsRegistry } from './metrics/registry.ts';
-import type { Clock } from './platform/clock.ts';
+import type { Clock, Timer } from './platform/clock.ts';
 import { systemClock } from './platform/clock.ts';
 import { BoundedSteps } from './platform/bounded-steps.ts';
 import { yieldToEventLoop } from './platform/event-loop.ts';
 import type { Random } from './platform/random.ts';
 import { systemRandom } from './platform/random.ts';
 import type { RestoreProgress } from './restore/progress.ts';
+import { StateDirectory } from './state/directory/state-directory.ts';
 import { StateMachine } from './state-machine.ts';
 import type { StateChange, StreamsEvent, StreamsState } from './states.ts';
 import { streamsTransitions } from './states.ts';
@@ -61,6 +62,9 @@ export class KafkaStreams {
   /** Keeps the global stores; null if the topology has none. */
   #globalThread: GlobalThread | null = null;
   #matcher: TopicMatcher | null = null;
+  /** Held while the client runs; null if no store is on disk. */
+  #stateDirectory: StateDirectory | null = null;
+  #cleanUpTimer: Timer | null = null;
   #failedThreadCount = 0;
   #failure: Error | null = null;
   #closing: Promise<boolean> | null = null;
@@ -76,7 +80,7 @@ export class KafkaStreams {
       notRequired: isGivenClient ? ['bootstrap.servers'] : [],
       ...(options.configFile === undefined ? {} : { file: options.configFile }),
     });
-    this.#topology = bindTopology(topology, bindOptions(this.#config));
+    this.#topology = bindTopology(topology, { ...bindOptions(this.#config), isOnDisk: true });
     this.#refuseEmpty();
     this.#clock = options.clock ?? systemClock;
     this.#random = options.random ?? systemRandom;
@@ -132,6 +136,7 @@ export class KafkaStreams {
       this.#logger.info({ keys: this.#config.withoutEffect }, 'these settings have no effect');
     }
     try {
+      await this.#openState();
       this.#client = openClient(this.#config, this.#options, {
         clientId: this.#clientId,
         clock: this.#clock,
@@ -156,6 +161,21 @@ export class KafkaStreams {
       await this.#shutDownWith(error as Error);
       throw error;
     }
+  }
+
+  /**
+   * Removes all local state of the application on this machine, so that the next start restores it.
+   * Only while the client is not running: before `start()`, or after `close()`.
+   *
+   * @throws StateDirLockedError when another process uses the state directory
+   */
+  async cleanUp(): Promise<void> {
+    if (this.state !== 'CREATED' && this.state !== 'NOT_RUNNING' && this.state !== 'ERROR') {
+      throw new InvariantError('cleanUp() was called while the client runs: close it first');
+    }
+    const directory = await this.#lockState();
+    directory.removeAll();
+    await directory.close(true);
   }
 
   /** Starts and stays until the client has ended; rejects with what made it end in ERROR. */
@@ -186,6 +206,9 @@ export class KafkaStreams {
     if (this.#globalThread !== null) reports.push(await this.#globalThread.stop(steps.leftMs));
     const client = this.#client;
     if (client !== null) await steps.run('close the client', (leftMs) => client.close(leftMs));
+    this.#cleanUpTimer?.cancel();
+    const isClean = reports.every((report) => report.leftUndone.length === 0);
+    await steps.run('release the state directory', () => this.#releaseState(isClean));
     const leftUndone = [...reports.flatMap((report) => report.leftUndone), ...steps.leftUndone];
     if (leftUndone.length > 0) {
       this.#logger.warn({ leftUndone, timeoutMs }, 'the stop could not finish everything in time');
@@ -198,6 +221,42 @@ export class KafkaStreams {
   }
 
   // ----------------------------------------------------------------------------------- threads
+
+  #lockState(): Promise<StateDirectory> {
+    return StateDirectory.open({
+      stateDir: this.#config.get('state.dir'),
+      applicationId: this.#config.get('application.id'),
+      logger: this.#logger,
+    });
+  }
+
+  async #openState(): Promise<void> {
+    if (!this.#topology.isOnDisk) return;
+    const directory = await this.#lockState();
+    this.#stateDirectory = directory;
+    const maxAgeMs = this.#config.get('state.cleanup.dir.max.age.ms');
+    if (maxAgeMs >= 0) directory.cleanUp(() => false, this.#clock.now(), maxAgeMs);
+    this.#cleanUpLater(directory);
+  }
+
+  /** The state of tasks that have gone elsewhere is kept for a while, in case they come back. */
+  #cleanUpLater(directory: StateDirectory): void {
+    const delayMs = this.#config.get('state.cleanup.delay.ms');
+    this.#cleanUpTimer = this.#clock.setTimer(Math.max(delayMs, CLEAN_UP_INTERVAL_MIN_MS), () => {
+      directory.cleanUp((task) => this.#ownsTask(task), this.#clock.now(), delayMs);
+      this.#cleanUpLater(directory);
+    });
+  }
+
+  #ownsTask(task: string): boolean {
+    return this.#threads.some((thread) => thread.hasTask(task));
+  }
+
+  async #releaseState(isClean: boolean): Promise<void> {
+    const directory = this.#stateDirectory;
+    this.#stateDirectory = null;
+    await directory?.close(isClean);
+  }
 
   #refuseEmpty(): void {
     if (this.#topology.subtopologies.length > 0 || this.#topology.global !== null) return;
@@ -242,6 +301,8 @@ export class KafkaStreams {
       // It has no replacement: what tasks join with would be out of date from here on.
       onFailed: (error) => {
         this.#failedThreadCount++;
+        // Asked as for any thread, but there is only one answer.
+        this.#askUncaughtHandler(error, `${this.#clientId}-GlobalStreamThread`);
         void this.#shutDownWith(error);
       },
     });
@@ -260,6 +321,7 @@ export class KafkaStreams {
       processId: this.#processId,
       matcher,
       globalStores: this.#globalThread?.stores,
+      stateDirectory: this.#stateDirectory,
       config: this.#config,
       client,
       admin,

@@ -27,6 +27,7 @@ function topology(...subtopologies: Subtopology[]): BuiltTopology {
   return {
     subtopologies,
     global: null,
+    isOnDisk: false,
     patterns: [],
     matching: () => topology(...subtopologies),
     offsetReset: () => null,
@@ -120,6 +121,19 @@ describe('partition counts', () => {
       }),
     );
     expect(() => resolvePartitionCounts(cyclic, new Map())).toThrow(MisconfiguredTopicError);
+  });
+
+  it('refuses a repartition topic of no partitions', () => {
+    const none = topology(
+      subtopology(0, {
+        sourceTopics: ['a', 'r'],
+        repartitionSourceTopics: [{ ...internal('r'), partitionCount: 0 }],
+        repartitionSinkTopics: ['r'],
+      }),
+    );
+    expect(() => resolvePartitionCounts(none, new Map([['a', 1]]))).toThrow(
+      /repartition\(\) asks for 0 partitions of r\. Give it at least 1/u,
+    );
   });
 });
 

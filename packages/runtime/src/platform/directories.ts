@@ -3,6 +3,7 @@ import {
   existsSync,
   fsyncSync,
   mkdirSync,
+  mkdtempSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -12,13 +13,19 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 
 /** Readable by the user and the group only: state may hold what the topics hold. */
 const DIRECTORY_MODE = 0o750;
 
 export function makeDirectory(path: string): void {
   mkdirSync(path, { recursive: true, mode: DIRECTORY_MODE });
+}
+
+/** A new directory among the system's temporary ones. */
+export function makeTemporaryDirectory(prefix: string): string {
+  return mkdtempSync(join(tmpdir(), prefix));
 }
 
 export function removeDirectory(path: string): void {

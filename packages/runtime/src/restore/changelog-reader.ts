@@ -16,6 +16,16 @@ export interface RestoreTarget {
    * is processed, not silently loaded, so that everything downstream sees it. null: the whole changelog.
    */
   readonly limit: bigint | null;
+  /** The task's disk; null if none of its stores is on disk. */
+  readonly disk?: RestoreDisk | null;
+}
+
+/** What restoring asks of a task's disk. */
+export interface RestoreDisk {
+  /** So much waits to be written that nothing should be added for now. */
+  isBehind(): boolean;
+  /** Begins to write what is committed, if there is enough of it. */
+  spillIfDue(nowMs: number): void;
 }
 
 /**

@@ -145,8 +145,16 @@ export class Restorer {
   }
 
   #apply(reader: ChangelogReader): number {
+    const { store, disk } = reader.target;
+    // What waits for the disk takes memory: its stores go on when it has caught up.
+    if (disk?.isBehind() === true) return 0;
     try {
-      return reader.apply(RESTORE_SLICE_RECORDS);
+      const count = reader.apply(RESTORE_SLICE_RECORDS);
+      if (count > 0 && store.isPersistent) {
+        store.commit(reader.position);
+        disk?.spillIfDue(this.#options.clock.monotonicMs());
+      }
+      return count;
     } catch (error) {
       this.#failTask(reader.target.taskId, error as Error);
       return 0;
@@ -209,7 +217,7 @@ export class Restorer {
       taskId,
       new TaskCorruptedError(
         `Store ${store.name} of task ${taskId} cannot be restored from ${topic}-${String(partition)}. ${what}; it is wiped and restored from the start`,
-        { context: { task: taskId, store: store.name, topic, partition } },
+        { context: { task: taskId, store: store.name, topic, partition }, wipesState: true },
       ),
     );
   }

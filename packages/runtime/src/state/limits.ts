@@ -46,3 +46,5 @@ export const CLEAN_ROWS_LOOKS = 8;
 export const ARENA_CHUNK_BYTES = 256 * 1024;
 /** Kafka Streams adds a day to a history's retention before its changelog may be compacted, ms. */
 export const VERSIONED_CHANGELOG_ADDITIONAL_LAG_MS = 86_400_000;
+/** Tables that one store may have open at a time: its live segments, and those on their way out. */
+export const STATE_TABLES_PER_STORE = 16;

@@ -7,6 +7,7 @@ import { InMemoryVersionedStore } from './memory/in-memory-versioned-store.ts';
 import { InMemoryWindowStore } from './memory/in-memory-window-store.ts';
 import { LruKeyValueStore } from './memory/lru-key-value-store.ts';
 import type { HeaderKeeping } from './memory/value-codec.ts';
+import { PersistentKeyValueStore } from './persistent/persistent-key-value-store.ts';
 import type { StoreBuilder, StoreSettings, StoreType } from './store.ts';
 import {
   changelogConfig,
@@ -51,22 +52,27 @@ export function keyValueBuilder<K, V>(
   const { maxEntries } = supplier;
   const keepsTimestamps = supplier.isTimestamped;
   const isTimestamped = keepsTimestamps || parts.isTable;
+  const isPersistent = (settings: StoreSettings): boolean =>
+    settings.isOnDisk &&
+    maxEntries === null &&
+    (supplier.type ?? settings.defaultStoreType) === 'persistent';
   return {
     name,
     isLogged: logging !== false,
+    isPersistent,
     changelogConfig: () => changelogConfig({ 'cleanup.policy': 'compact' }, logging),
     bind(settings) {
-      const [key, value] = resolveSerdes(parts as StoreOptions<unknown, unknown>, settings);
+      const [key, value] = resolveSerdes(parts, settings);
       const headers = headersOf(parts.format, supplier.type, settings);
       const isCached = parts.caching === true && settings.isCachingEnabled;
+      const isOnDisk = isPersistent(settings);
+      const options = { isTimestamped, keepsTimestamps, headers };
       const create = (): KeyValueStore<unknown, unknown> =>
-        maxEntries === null
-          ? new InMemoryKeyValueStore(name, key, value, { isTimestamped, keepsTimestamps, headers })
-          : new LruKeyValueStore(name, key, value, maxEntries, {
-              isTimestamped,
-              keepsTimestamps,
-              headers,
-            });
+        isOnDisk
+          ? new PersistentKeyValueStore(name, key, value, options)
+          : maxEntries === null
+            ? new InMemoryKeyValueStore(name, key, value, options)
+            : new LruKeyValueStore(name, key, value, maxEntries, options);
       if (!isCached) return create as unknown as () => KeyValueStore<K, V>;
       return () =>
         new CachingKeyValueStore(create(), key, value, {
@@ -92,7 +98,7 @@ export function windowBuilder<K, V>(
       return changelogConfig(library, logging);
     },
     bind(settings) {
-      const [key, value] = resolveSerdes(parts as StoreOptions<unknown, unknown>, settings);
+      const [key, value] = resolveSerdes(parts, settings);
       const headers = headersOf(parts.format, supplier.type, settings);
       const type = supplier.type ?? settings.defaultStoreType;
       const options = {
@@ -132,7 +138,7 @@ export function versionedBuilder<K, V>(
       return changelogConfig(library, logging);
     },
     bind(settings) {
-      const [key, value] = resolveSerdes(options as StoreOptions<unknown, unknown>, settings);
+      const [key, value] = resolveSerdes(options, settings);
       return () =>
         new InMemoryVersionedStore(
           name,

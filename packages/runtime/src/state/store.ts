@@ -1,4 +1,5 @@
 import type { RecordCursor, RecordHeaders } from '@millrace/protocol';
+import type { StateEnvironment } from './persistent/environment.ts';
 import type { PartitionAppender } from './partition-appender.ts';
 import type { CachingContext } from './cache/caching-context.ts';
 import type { SerdeResolver } from '../serdes/serde-resolver.ts';
@@ -11,6 +12,8 @@ export interface StoreContext {
   readonly caching?: CachingContext | null;
   /** Counts a record that was skipped by rule. */
   recordDropped(node: string, reason: string, headers?: RecordHeaders | null): void;
+  /** Where a persistent store of the task is kept; what it commits is written there from now on. Without it there is no disk. */
+  diskOf?(store: PersistentStore): StateEnvironment;
 }
 
 /**
@@ -36,6 +39,14 @@ export interface StateStore {
   close(): void;
 }
 
+/** A store on disk. A commit is known to it at once, and reaches the disk with the next `spill`. */
+export interface PersistentStore extends StateStore {
+  /** What is committed and not on disk yet, about, in bytes of memory. */
+  readonly unspilledBytes: number;
+  /** Writes to disk what is committed, then the changelog offset that it stands at. One at a time. */
+  spill(): Promise<void>;
+}
+
 /** What is known only when a topology is bound to an application. */
 export interface StoreSettings {
   readonly applicationId: string;
@@ -48,6 +59,8 @@ export interface StoreSettings {
   readonly dslKeepsHeaders: boolean;
   /** False if `statestore.cache.max.bytes` is 0: then no store has a record cache. */
   readonly isCachingEnabled: boolean;
+  /** Persistent stores are on disk; otherwise, as in a test driver, they only behave like it. */
+  readonly isOnDisk: boolean;
 }
 
 /**
@@ -60,6 +73,8 @@ export type StoreType = 'inMemory' | 'persistent';
 export interface StoreBuilder<S extends StateStore = StateStore> {
   readonly name: string;
   readonly isLogged: boolean;
+  /** Whether the store is on disk; not if it is missing. */
+  isPersistent?(settings: StoreSettings): boolean;
   /** Only of a versioned store (KIP-889), ms. */
   readonly historyRetentionMs?: number;
   /** A table in this store has a history (KIP-914). */

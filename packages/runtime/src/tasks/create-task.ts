@@ -7,6 +7,9 @@ import type { Clock } from '../platform/clock.ts';
 import type { Random } from '../platform/random.ts';
 import type { BuiltTopology, Subtopology } from '../topology/built-topology.ts';
 import type { StateStore } from '../state/store.ts';
+import type { StateDirectory } from '../state/directory/state-directory.ts';
+import { STATE_TABLES_PER_STORE } from '../state/limits.ts';
+import { TaskDisk } from '../state/persistent/task-disk.ts';
 import { RecordCache } from '../state/cache/record-cache.ts';
 import { StreamTask } from './stream-task.ts';
 import { taskName } from './task-id.ts';
@@ -19,6 +22,8 @@ export interface TaskEnvironment {
   readonly producer: ProducerPort;
   readonly clock: Clock;
   readonly random: Random;
+  /** Where persistent stores are kept; null if there are none. */
+  readonly stateDirectory?: StateDirectory | null;
   /** The record cache of the thread; null if no store is cached. */
   readonly cache: RecordCache | null;
   readonly logger: Logger;
@@ -44,11 +49,12 @@ export function createTask(
   inputs: readonly TopicPartition[],
 ): StreamTask {
   const { topology, config, producer, clock, random, cache, logger, onResumable } = environment;
+  const task = topology.instantiate(id.subtopology, id.partition);
   return new StreamTask({
     applicationId: config.get('application.id'),
     id,
     subtopology: subtopologyOf(topology, id),
-    topology: topology.instantiate(id.subtopology, id.partition),
+    topology: task,
     globalStores: environment.globalStores,
     inputs,
     producer,
@@ -63,8 +69,24 @@ export function createTask(
     clock,
     random,
     cache,
+    disk: diskOf(environment, id, task.stores.size),
     logger: logger.child({ task: taskName(id) }),
     onResumable,
+  });
+}
+
+function diskOf(
+  { stateDirectory, clock, onResumable }: TaskEnvironment,
+  id: TaskId,
+  storeCount: number,
+): TaskDisk | null {
+  if (stateDirectory === undefined || stateDirectory === null) return null;
+  return new TaskDisk({
+    directory: stateDirectory,
+    taskName: taskName(id),
+    tableCount: storeCount * STATE_TABLES_PER_STORE,
+    nowMs: clock.monotonicMs(),
+    onSpilled: onResumable,
   });
 }
 

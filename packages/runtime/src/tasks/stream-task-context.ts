@@ -4,7 +4,9 @@ import type { RecordCollector } from '../operators/record-collector.ts';
 import { TopologyError } from '../errors.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { RecordCache } from '../state/cache/record-cache.ts';
-import type { StateStore } from '../state/store.ts';
+import type { StateEnvironment } from '../state/persistent/environment.ts';
+import type { TaskDisk } from '../state/persistent/task-disk.ts';
+import type { PersistentStore, StateStore } from '../state/store.ts';
 import { DroppedRecords } from './dropped-records.ts';
 import type { RecordQueue } from './record-queue.ts';
 import type { StreamTime } from './stream-time.ts';
@@ -25,6 +27,7 @@ export class StreamTaskContext implements TaskContext {
   readonly appConfigs: Readonly<Record<string, unknown>>;
   readonly dropped: DroppedRecords;
   readonly caching: TaskCaching | null;
+  readonly diskOf?: (store: PersistentStore) => StateEnvironment;
   readonly #stores: ReadonlyMap<string, StateStore>;
   readonly #globalStores: ReadonlyMap<string, StateStore>;
   readonly #streamTime: StreamTime;
@@ -51,6 +54,8 @@ export class StreamTaskContext implements TaskContext {
     readonly appConfigs: Readonly<Record<string, unknown>>;
     /** Without one no store is cached. */
     readonly cache?: RecordCache | null;
+    /** Where persistent stores are kept; without one there are none. */
+    readonly disk?: TaskDisk | null;
     /** Somebody may ask for a record's bytes when a node below a cache has failed. */
     readonly keepsRawRecords?: boolean;
   }) {
@@ -65,6 +70,8 @@ export class StreamTaskContext implements TaskContext {
     this.#punctuations = options.punctuations;
     this.appConfigs = options.appConfigs;
     this.dropped = new DroppedRecords(options.logger);
+    const { disk = null } = options;
+    if (disk !== null) this.diskOf = (store) => disk.diskOf(store);
     const { cache = null, keepsRawRecords = false } = options;
     this.caching = cache === null ? null : new TaskCaching(this, cache, keepsRawRecords);
   }

@@ -17,7 +17,7 @@ import type { Clock } from '../platform/clock.ts';
 import type { Random } from '../platform/random.ts';
 import type { RecordCache } from '../state/cache/record-cache.ts';
 import { StateMachine } from '../state-machine.ts';
-import type { TaskState } from '../state/persistent/task-state.ts';
+import type { TaskDisk } from '../state/persistent/task-disk.ts';
 import type { StateStore } from '../state/store.ts';
 import type { SourceNode, Subtopology, TaskTopology } from '../topology/built-topology.ts';
 import { DeadLetters } from './dead-letters.ts';
@@ -53,7 +53,7 @@ export interface StreamTaskOptions {
   readonly clock: Clock;
   readonly random: Random;
   /** Where its persistent stores are kept; null if it has none, or they only behave like it. */
-  readonly disk?: TaskState | null;
+  readonly disk?: TaskDisk | null;
   /** Where its cached stores keep their records; without one no store is cached. */
   readonly cache?: RecordCache | null;
   readonly logger: Logger;

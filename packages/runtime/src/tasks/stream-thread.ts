@@ -5,6 +5,7 @@ import { assignAsLeader } from '../assignment/leader.ts';
 import { externalSourceTopics, repartitionTopics } from '../assignment/partition-counts.ts';
 import { encodeSubscription } from '../assignment/subscription.ts';
 import { MissingTopicError } from '../client/errors.ts';
+import { TaskCorruptedError } from '../errors.ts';
 import type {
   FetchPort,
   GroupMetadata,
@@ -165,6 +166,11 @@ export class StreamThread {
 
   get processedCount(): number {
     return this.#tasks.processedCount;
+  }
+
+  /** Whether it has the task, or had it and is still closing it. */
+  hasTask(name: TaskName): boolean {
+    return this.#tasks.has(name);
   }
 
   /** Joins the group and begins to run. */
@@ -440,6 +446,7 @@ export class StreamThread {
   /** The loop goes on for the other tasks where the error allows it. */
   #onTaskFailure(error: Error, task: TaskName): void {
     this.#tasks.suspend(task);
+    if (error instanceof TaskCorruptedError && error.wipesState) this.#tasks.corrupted(task);
     const action = this.#failures.decide(error, task);
     if (action === 'rejoin') {
       this.#giveUpTasks(error);

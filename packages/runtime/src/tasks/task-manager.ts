@@ -21,6 +21,8 @@ export interface TaskManagerOptions {
   readonly resetPosition: (partition: TopicPartition) => Promise<bigint>;
   /** Under read_committed a partition ends at its last stable offset. */
   readonly readsCommitted: boolean;
+  /** Removes what is on disk of a task that is closed. */
+  readonly wipeState?: (name: TaskName) => void;
   readonly onFailure: (error: Error, task: TaskName | null) => void;
   /** A task came to RUNNING. */
   readonly onRunning: () => void;
@@ -40,8 +42,10 @@ export class TaskManager {
   readonly #routes = new Map<string, InputRoute>();
   /** Tasks in RUNNING, in the order in which they take turns. */
   #running: StreamTask[] = [];
-  /** Tasks whose processors close asynchronously. */
-  readonly #closing = new Set<Promise<void>>();
+  /** Tasks whose processors or stores close asynchronously. */
+  readonly #closing = new Map<TaskName, Promise<void>>();
+  /** Tasks whose state on disk is of no use. */
+  readonly #corrupted = new Set<TaskName>();
   #createdCount = 0;
   #closedCount = 0;
   #processedByClosed = 0;
@@ -53,6 +57,11 @@ export class TaskManager {
 
   get tasks(): ReadonlyMap<TaskName, StreamTask> {
     return this.#tasks;
+  }
+
+  /** Whether the task is here, or still being closed. */
+  has(name: TaskName): boolean {
+    return this.#tasks.has(name) || this.#closing.has(name);
   }
 
   get running(): readonly StreamTask[] {
@@ -105,6 +114,11 @@ export class TaskManager {
     await this.#open(created);
   }
 
+  /** What the task has on disk is of no use: it is removed before the task begins anew. */
+  corrupted(name: TaskName): void {
+    this.#corrupted.add(name);
+  }
+
   /** Drops a suspended task's state in memory and begins it anew from what is committed. */
   async revive(name: TaskName): Promise<void> {
     const task = this.#tasks.get(name);
@@ -136,15 +150,16 @@ export class TaskManager {
     this.#closedCount++;
     const closing = task.close();
     if (closing === undefined) return;
+    const { name } = task;
     const done = closing.then(() => {
-      this.#closing.delete(done);
+      if (this.#closing.get(name) === done) this.#closing.delete(name);
     });
-    this.#closing.add(done);
+    this.#closing.set(name, done);
   }
 
   /** Resolves when the processors of all tasks that were closed are done with it. */
   async closed(): Promise<void> {
-    await Promise.all(this.#closing);
+    await Promise.all(this.#closing.values());
   }
 
   closeAll(): void {
@@ -212,6 +227,9 @@ export class TaskManager {
         ),
       );
       try {
+        await this.#closing.get(task.name);
+        if (this.#tasks.get(task.name) !== task) continue;
+        if (this.#corrupted.delete(task.name)) this.#options.wipeState?.(task.name);
         task.initialize();
         this.#restore(task, byKey);
       } catch (error) {
@@ -230,7 +248,8 @@ export class TaskManager {
       if (changelog.isSourceTopic && !positions.has(key)) continue;
       // A source topic is restored as far as it is committed; the rest is processed.
       const limit = changelog.isSourceTopic ? (positions.get(key)?.committed ?? 0n) : null;
-      targets.push({ taskId: task.name, store, topic: changelog.name, partition, limit });
+      const { disk } = task.stores;
+      targets.push({ taskId: task.name, store, topic: changelog.name, partition, limit, disk });
     }
     this.#options.restorer.start(task.name, targets).catch((error: unknown) => {
       this.#options.onFailure(error as Error, task.name);

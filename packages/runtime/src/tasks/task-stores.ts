@@ -1,6 +1,7 @@
 import type { PartitionBuffer, ProducerPort } from '../client/ports.ts';
 import { CacheFlushError, reasonOf, StreamsError } from '../errors.ts';
 import { isFlushedStore, type FlushedStore } from '../state/cached-store.ts';
+import type { TaskDisk } from '../state/persistent/task-disk.ts';
 import type { StateStore } from '../state/store.ts';
 import type { Changelog } from '../topology/built-topology.ts';
 import type { TaskContext } from '../operators/task-context.ts';
@@ -22,13 +23,17 @@ export class TaskStores {
   readonly #buffers = new Map<string, PartitionBuffer>();
   /** By store: the changelog position up to which it was restored. */
   readonly #restoredEnds = new Map<string, bigint>();
+  /** null: no store of the task is on disk. */
+  readonly disk: TaskDisk | null;
 
   constructor(
     stores: ReadonlyMap<string, StateStore>,
     changelogs: readonly Changelog[],
     partition: number,
+    disk: TaskDisk | null = null,
   ) {
     this.#partition = partition;
+    this.disk = disk;
     this.entries = [...stores.values()].map((store) => ({
       store,
       changelog: changelogs.find((changelog) => changelog.storeName === store.name) ?? null,
@@ -113,8 +118,13 @@ export class TaskStores {
     return acked > restored ? acked : restored;
   }
 
-  close(): void {
-    for (const { store } of this.entries) if (store.isOpen) store.close();
+  /** A promise is that of stores on disk: what they have committed is written before. */
+  close(): Promise<void> | undefined {
+    const closing = this.disk?.close();
+    for (const { store } of this.entries) {
+      if (store.isOpen && !(closing !== undefined && store.isPersistent)) store.close();
+    }
+    return closing;
   }
 }
 

@@ -8,6 +8,7 @@ import type { Clock } from '../platform/clock.ts';
 import type { YieldToEventLoop } from '../platform/event-loop.ts';
 import type { Random } from '../platform/random.ts';
 import type { RestoreListener } from '../restore/progress.ts';
+import type { StateDirectory } from '../state/directory/state-directory.ts';
 import type { StateStore } from '../state/store.ts';
 import type { ThreadState } from './thread-states.ts';
 
@@ -22,6 +23,8 @@ export interface StreamThreadOptions {
   readonly matcher: TopicMatcher;
   /** As tasks may see them. */
   readonly globalStores?: ReadonlyMap<string, StateStore> | undefined;
+  /** Where persistent stores are kept; null if there are none. */
+  readonly stateDirectory?: StateDirectory | null;
   readonly config: StreamsConfig;
   readonly client: StreamsClient;
   readonly admin: AdminPort;

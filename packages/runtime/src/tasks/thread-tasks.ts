@@ -23,7 +23,7 @@ export interface ThreadTaskParts {
 
 /** The task manager of a stream thread, as its configuration wants tasks to be. */
 export function createTaskManager(
-  { matcher, globalStores, config, clock, random }: StreamThreadOptions,
+  { matcher, globalStores, stateDirectory, config, clock, random }: StreamThreadOptions,
   parts: ThreadTaskParts,
 ): TaskManager {
   const { group, fetcher, producer, restorer, logger } = parts;
@@ -32,6 +32,7 @@ export function createTaskManager(
       return matcher.topology;
     },
     globalStores,
+    stateDirectory: stateDirectory ?? null,
     config,
     producer,
     clock,
@@ -59,6 +60,7 @@ export function createTaskManager(
       const offsets = await resetOffsets([partition], fetcher, resets);
       return [...offsets.values()][0] as bigint;
     },
+    wipeState: (name) => stateDirectory?.wipe(name),
     onFailure: parts.onFailure,
     onRunning: parts.onRunning,
   });

@@ -31,7 +31,12 @@ export function createHarness(setup: HarnessOptions): Harness {
   const client = new FakeClient(cluster);
   const streams = new KafkaStreams(
     setup.topology,
-    { 'application.id': APPLICATION_ID, ...setup.config },
+    {
+      'application.id': APPLICATION_ID,
+      // A fake clock and a real disk do not go together.
+      'dsl.store.suppliers.class': 'inMemory',
+      ...setup.config,
+    },
     {
       client,
       clock,

@@ -63,6 +63,8 @@ export interface BindOptions {
   readonly storeFormat?: 'DEFAULT' | 'HEADERS';
   /** `statestore.cache.max.bytes`; if it is 0, the default here, no store has a record cache. */
   readonly cacheMaxBytes?: number;
+  /** Persistent stores are on disk; by default they only behave like it. */
+  readonly isOnDisk?: boolean;
 }
 
 /** Sources by pattern read other topics when others have matched. */
@@ -86,6 +88,7 @@ export function bindInternalTopology(
     defaultStoreType: options.storeType ?? 'persistent',
     dslKeepsHeaders: options.storeFormat === 'HEADERS',
     isCachingEnabled: (options.cacheMaxBytes ?? 0) > 0,
+    isOnDisk: options.isOnDisk ?? false,
   };
   const topics = new TopicNames(topology, options.applicationId);
   checkInternalTopicNames(topology, topics, options.applicationId);
@@ -94,9 +97,15 @@ export function bindInternalTopology(
     makers.set(spec.name, nodeMaker(spec, topology, options, serdes, topics));
   }
   const stores = new Map<string, () => StateStore>();
-  for (const [name, { builder }] of topology.stores) stores.set(name, builder.bind(settings));
+  let isOnDisk = false;
+  for (const [name, { builder }] of topology.stores) {
+    // Global stores are filled at every start.
+    const own = { ...settings, isOnDisk: settings.isOnDisk && !topology.globalStores.has(name) };
+    stores.set(name, builder.bind(own));
+    if (builder.isPersistent?.(own) === true) isOnDisk = true;
+  }
   serdes.throwIfMissing();
-  const bound = { topology, settings, groups: nodeGroups(topology), makers, stores };
+  const bound = { topology, settings, groups: nodeGroups(topology), makers, stores, isOnDisk };
   return builtTopology(bound, topics);
 }
 
@@ -124,6 +133,7 @@ interface Bound {
   readonly groups: readonly NodeGroup[];
   readonly makers: ReadonlyMap<string, MakeNode>;
   readonly stores: ReadonlyMap<string, () => StateStore>;
+  readonly isOnDisk: boolean;
 }
 
 function builtTopology(bound: Bound, topics: TopicNames): BuiltTopology {
@@ -139,6 +149,7 @@ function builtTopology(bound: Bound, topics: TopicNames): BuiltTopology {
       .filter((group) => !group.isGlobal)
       .map((group) => subtopology(group, topology, settings, topics)),
     global: globalTopology(bound, topics),
+    isOnDisk: bound.isOnDisk,
     patterns,
     matching(names) {
       if (patterns.length === 0) return built;

@@ -61,6 +61,8 @@ export interface BuiltTopology {
   readonly subtopologies: readonly Subtopology[];
   /** null: the topology has no global stores. */
   readonly global: GlobalTopology | null;
+  /** Whether any task has a store on disk. */
+  readonly isOnDisk: boolean;
   /** What sources by pattern ask for; empty if there are none. */
   readonly patterns: readonly RegExp[];
   /** The same topology with its sources by pattern reading what matches of these topics. */

@@ -148,7 +148,7 @@ export class StateEnvironment {
     } else if (found !== FORMAT) {
       throw new TaskCorruptedError(
         `The state of task ${this.#taskId} in ${this.directory} has the format ${found}, this version reads ${FORMAT}; it is wiped and restored`,
-        { context: { task: this.#taskId, directory: this.directory } },
+        { context: { task: this.#taskId, directory: this.directory }, wipesState: true },
       );
     }
   }
@@ -166,7 +166,7 @@ function storageError(error: unknown, taskId: string, directory: string): Error 
   if (/MDB_(INVALID|CORRUPTED|VERSION_MISMATCH|PAGE_NOTFOUND|PANIC|BAD_)/.test(why)) {
     return new TaskCorruptedError(
       `The state of task ${taskId} in ${directory} is damaged (${why}); it is wiped and restored`,
-      { cause: error, context },
+      { cause: error, context, wipesState: true },
     );
   }
   return new StorageIoError(`The state of task ${taskId} in ${directory}: ${why}`, {

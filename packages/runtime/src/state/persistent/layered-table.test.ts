@@ -7,8 +7,10 @@ import { StateEnvironment } from './environment.ts';
 import { LayeredTable, type RowCodec } from './layered-table.ts';
 
 const codec: RowCodec<string> = {
-  sortKey: (key) => key,
   mapKey: (key) => key,
+  sortKey: (key) => key,
+  keyOf: (sortKey) => sortKey,
+  own: (key) => key,
   write(stored, timestamp, target, position) {
     const text = stored as string;
     if (position + 8 + text.length > target.length) return -1;

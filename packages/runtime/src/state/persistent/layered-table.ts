@@ -5,22 +5,26 @@ import {
   SPILL_SLICE_ROWS,
 } from '../limits.ts';
 import { BigMap } from '../memory/big-map.ts';
-import { SortedIndex } from '../memory/sorted-index.ts';
 import { Arena } from './arena.ts';
+import { ChangedRows } from './changed-rows.ts';
 import type { StateEnvironment } from './environment.ts';
 import { CLEAN, COMMITTED, Row, UNCOMMITTED } from './row.ts';
 import type { StateTable } from './state-table.ts';
 
-/** How a store's rows look on disk. */
-export interface RowCodec<M> {
+/** How a store's rows look in memory and on disk. */
+export interface RowCodec<K> {
+  /** A primitive that is equal exactly when the keys' bytes are. */
+  mapKey(key: K): string | number;
   /** The key's bytes as a latin1 string. */
-  sortKey(mapKey: M): string;
-  /** The other way round, for rows that are read by range. */
-  mapKey(sortKey: string): M;
+  sortKey(key: K): string;
+  /** The key of these bytes. */
+  keyOf(sortKey: string): K;
+  /** A key that nobody else can change. */
+  own(key: K): K;
   /** Value and timestamp; returns the end, or -1 if `target` is too small. */
   write(stored: unknown, timestamp: number, target: Buffer, position: number): number;
   /** Sets the row's value and timestamp; `source` is used again. */
-  read(source: Buffer, row: Row<M>): void;
+  read(source: Buffer, row: Row<K>): void;
 }
 
 /**
@@ -30,31 +34,21 @@ export interface RowCodec<M> {
  * they take too much memory. So a commit costs no disk work, and a row that changes often is written
  * once for many changes.
  */
-export class LayeredTable<M> {
+export class LayeredTable<K> {
   readonly #table: StateTable;
-  readonly #codec: RowCodec<M>;
-  readonly #rows = new BigMap<M, Row<M>>();
+  readonly #codec: RowCodec<K>;
+  readonly #rows = new BigMap<string | number, Row<K>>();
   readonly #cleanBytesMax: number;
-  /**
-   * Rows that are not clean, in order; made only when a range is asked for, and anew after each spill.
-   * A row that becomes clean may stay in it: it then says what the disk says.
-   */
-  readonly #dirty = new SortedIndex<Row<M>>(
-    () => this.#dirtyRows(),
-    (row) => row.sortKey,
-  );
-  #order = 1;
-  #uncommitted: Row<M>[] = [];
-  #committed: Row<M>[] = [];
-  /** What the spill under way has taken and not written yet. */
-  #spilling: readonly Row<M>[] = [];
-  #bytes = 0;
-  #committedBytes = 0;
-  #hand: IterableIterator<Row<M>> | null = null;
+  readonly #changed = new ChangedRows<K>(() => this.#notClean());
   /** Values on their way to disk: LMDB reads them when it commits. */
   readonly #arena = new Arena();
+  #uncommitted: Row<K>[] = [];
+  #committed: Row<K>[] = [];
+  #committedBytes = 0;
+  #bytes = 0;
+  #hand: IterableIterator<Row<K>> | null = null;
 
-  constructor(table: StateTable, codec: RowCodec<M>, cleanBytesMax = CLEAN_ROWS_MAX_BYTES) {
+  constructor(table: StateTable, codec: RowCodec<K>, cleanBytesMax = CLEAN_ROWS_MAX_BYTES) {
     this.#table = table;
     this.#codec = codec;
     this.#cleanBytesMax = cleanBytesMax;
@@ -70,40 +64,40 @@ export class LayeredTable<M> {
     return this.#bytes;
   }
 
-  get uncommittedCount(): number {
-    return this.#uncommitted.length;
+  /** Rows on disk and rows in memory that may not be there yet. */
+  get approximateRowCount(): number {
+    return this.#table.rowCount + this.#uncommitted.length;
   }
 
   /** The row; null if there is none. It stays as it is only until the next call. */
-  find(mapKey: M): Row<M> | null {
+  find(key: K): Row<K> | null {
+    const mapKey = this.#codec.mapKey(key);
     const known = this.#rows.get(mapKey);
     if (known !== undefined) {
       known.isUsed = true;
       return known.stored === null ? null : known;
     }
-    const sortKey = this.#codec.sortKey(mapKey);
+    const sortKey = this.#codec.sortKey(key);
     const bytes = this.#table.read(sortKey);
     if (bytes === undefined) return null;
-    const row = new Row(mapKey, sortKey);
+    const row = new Row(this.#codec.own(key), mapKey, sortKey);
     this.#codec.read(bytes, row);
     this.#add(row, ROW_OVERHEAD_BYTES + 2 * sortKey.length + bytes.length);
     return row;
   }
 
   /** A stored value of null deletes. */
-  put(mapKey: M, stored: unknown, timestamp: number): void {
+  put(key: K, stored: unknown, timestamp: number): void {
+    const mapKey = this.#codec.mapKey(key);
     const known = this.#rows.get(mapKey);
-    const row = known ?? new Row(mapKey, this.#codec.sortKey(mapKey));
-    if (row.layer !== UNCOMMITTED) {
-      if (row.layer === CLEAN) this.#index(row);
-      else row.committed = { stored: row.stored, timestamp: row.timestamp };
-      row.layer = UNCOMMITTED;
-      this.#uncommitted.push(row);
-    }
-    row.stored = stored;
-    row.timestamp = timestamp;
-    row.isUsed = true;
+    const row = known ?? new Row(this.#codec.own(key), mapKey, this.#codec.sortKey(key));
+    this.#write(row, stored, timestamp);
     if (known === undefined) this.#add(row, ROW_OVERHEAD_BYTES + 2 * row.sortKey.length);
+  }
+
+  /** `put` for a row that `find` has returned, and that is not forgotten. */
+  update(row: Row<K>, stored: unknown, timestamp: number): void {
+    this.#write(row, stored, timestamp);
   }
 
   /** All writes so far stand. */
@@ -122,6 +116,7 @@ export class LayeredTable<M> {
       const { committed } = row;
       if (committed === null) {
         // It was clean, or is on disk by now: what is on disk counts.
+        this.#changed.settled(row);
         this.#delete(row);
         continue;
       }
@@ -135,34 +130,33 @@ export class LayeredTable<M> {
   }
 
   /** Rows with `from <= key <= to` by their bytes, null means open. Stands up to writes in between. */
-  *range(from: string | null, to: string | null, isReverse: boolean): Generator<Row<M>> {
+  *range(from: string | null, to: string | null, isReverse: boolean): Generator<Row<K>> {
     if (from !== null && to !== null && from > to) return;
-    const dirty = this.#dirty.entries();
-    let index = from === null ? 0 : SortedIndex.lowerBound(dirty, from);
-    let end = dirty.length;
-    if (to !== null) {
-      end = SortedIndex.lowerBound(dirty, to);
-      if (end < dirty.length && (dirty[end] as Row<M>).sortKey === to) end++;
-    }
-    const step = isReverse ? -1 : 1;
-    if (isReverse) [index, end] = [end - 1, index - 1];
+    const isInRange = ({ sortKey }: Row<K>): boolean =>
+      isReverse ? from === null || sortKey >= from : to === null || sortKey <= to;
+    const step = (bound: string | null, isBeyond: boolean): Row<K> | undefined => {
+      const row = isReverse
+        ? this.#changed.previous(bound, isBeyond)
+        : this.#changed.next(bound, isBeyond);
+      return row !== undefined && isInRange(row) ? row : undefined;
+    };
+    let ours = step(isReverse ? to : from, false);
     for (const [key, value] of this.#table.rows(from, to, isReverse)) {
-      for (; index !== end; index += step) {
-        const row = dirty[index] as Row<M>;
-        const isNext = isReverse ? row.sortKey > key : row.sortKey < key;
-        if (!isNext) break;
-        if (row.stored !== null && !row.isRemoved) yield row;
+      while (ours !== undefined && (isReverse ? ours.sortKey > key : ours.sortKey < key)) {
+        const { sortKey } = ours;
+        if (ours.stored !== null) yield ours;
+        ours = step(sortKey, true);
       }
-      // Ours is newer, and comes with the next; unless it is not there any more.
-      const same = index === end ? undefined : (dirty[index] as Row<M>);
-      if (same?.sortKey === key && !same.isRemoved) continue;
-      const row = new Row(this.#codec.mapKey(key), key);
+      // Ours is newer, and comes with the next.
+      if (ours?.sortKey === key) continue;
+      const row = new Row(this.#codec.keyOf(key), key, key);
       this.#codec.read(value, row);
       yield row;
     }
-    for (; index !== end; index += step) {
-      const row = dirty[index] as Row<M>;
-      if (row.stored !== null && !row.isRemoved) yield row;
+    while (ours !== undefined) {
+      const { sortKey } = ours;
+      if (ours.stored !== null) yield ours;
+      ours = step(sortKey, true);
     }
   }
 
@@ -175,44 +169,50 @@ export class LayeredTable<M> {
     this.#committed = [];
     this.#committedBytes = 0;
     rows.sort(bySortKey);
-    this.#spilling = rows;
     try {
       for (let start = 0; start < rows.length; start += SPILL_SLICE_ROWS) {
         const slice = rows.slice(start, start + SPILL_SLICE_ROWS);
         await environment.write(() => {
-          for (const row of slice) this.#write(row);
+          for (const row of slice) this.#toDisk(row);
         });
         this.#arena.reset();
-        for (const row of slice) this.#written(row);
+        for (const row of slice) this.#onDisk(row);
         this.#forgetSome(CLEAN_ROWS_LOOKS * slice.length);
       }
     } catch (error) {
       // Nothing is lost: what is not on disk waits for the next time.
       for (const row of rows) {
         row.isSpilling = false;
-        if (row.layer === COMMITTED && !row.isRemoved) this.#list(row);
+        if (row.layer === COMMITTED) this.#list(row);
       }
       throw error;
-    } finally {
-      this.#spilling = [];
-      this.#dirty.clear();
-      this.#order++;
     }
   }
 
   clear(): void {
     this.#rows.clear();
-    this.#dirty.clear();
+    this.#changed.clear();
     this.#uncommitted = [];
     this.#committed = [];
-    this.#spilling = [];
     this.#bytes = 0;
     this.#committedBytes = 0;
     this.#hand = null;
   }
 
+  #write(row: Row<K>, stored: unknown, timestamp: number): void {
+    if (row.layer !== UNCOMMITTED) {
+      if (row.layer === CLEAN) this.#changed.changed(row);
+      else row.committed = { stored: row.stored, timestamp: row.timestamp };
+      row.layer = UNCOMMITTED;
+      this.#uncommitted.push(row);
+    }
+    row.stored = stored;
+    row.timestamp = timestamp;
+    row.isUsed = true;
+  }
+
   /** The committed value: a row may have been written since. From here on it counts as on disk. */
-  #write(row: Row<M>): void {
+  #toDisk(row: Row<K>): void {
     row.isSpilling = false;
     const { committed } = row;
     row.committed = null;
@@ -231,14 +231,23 @@ export class LayeredTable<M> {
     this.#bytes += row.bytes;
   }
 
-  #written(row: Row<M>): void {
+  #onDisk(row: Row<K>): void {
     // Written once more meanwhile, and perhaps committed.
     if (row.layer !== COMMITTED || row.isSpilling) return;
     row.layer = CLEAN;
+    this.#changed.settled(row);
     if (row.stored === null) this.#delete(row);
   }
 
-  #add(row: Row<M>, bytes: number): void {
+  /** To be written with the next spill. */
+  #list(row: Row<K>): void {
+    if (row.isSpilling) return;
+    row.isSpilling = true;
+    this.#committed.push(row);
+    this.#committedBytes += row.bytes;
+  }
+
+  #add(row: Row<K>, bytes: number): void {
     row.bytes = bytes;
     this.#bytes += bytes;
     this.#rows.add(row.mapKey, row);
@@ -249,7 +258,7 @@ export class LayeredTable<M> {
   #forgetSome(maxLooks: number): void {
     for (let looks = 0; looks < maxLooks && this.#bytes > this.#cleanBytesMax; looks++) {
       this.#hand ??= this.#rows.values();
-      const next: IteratorResult<Row<M>, unknown> = this.#hand.next();
+      const next: IteratorResult<Row<K>, unknown> = this.#hand.next();
       if (next.done === true) {
         this.#hand = null;
         continue;
@@ -261,37 +270,14 @@ export class LayeredTable<M> {
     }
   }
 
-  #delete(row: Row<M>): void {
+  #delete(row: Row<K>): void {
+    row.isForgotten = true;
     this.#rows.delete(row.mapKey);
     this.#bytes -= row.bytes;
-    if (row.order === this.#order) this.#dirty.removed(row);
-    row.isRemoved = true;
   }
 
-  /** To be written with the next spill. */
-  #list(row: Row<M>): void {
-    if (row.isSpilling) return;
-    row.isSpilling = true;
-    this.#committed.push(row);
-    this.#committedBytes += row.bytes;
-  }
-
-  #index(row: Row<M>): void {
-    if (row.order === this.#order) return;
-    row.order = this.#order;
-    this.#dirty.added(row);
-  }
-
-  *#dirtyRows(): Iterable<Row<M>> {
-    const seen = new Set<Row<M>>();
-    for (const rows of [this.#uncommitted, this.#committed, this.#spilling]) {
-      for (const row of rows) {
-        if (row.layer === CLEAN || row.isRemoved || seen.has(row)) continue;
-        seen.add(row);
-        row.order = this.#order;
-        yield row;
-      }
-    }
+  *#notClean(): Iterable<Row<K>> {
+    for (const row of this.#rows.values()) if (row.layer !== CLEAN) yield row;
   }
 }
 

@@ -16,8 +16,9 @@ export interface CommittedValue {
 }
 
 /** A row in memory. A stored value of null says that there is no such row. */
-export class Row<M> {
-  readonly mapKey: M;
+export class Row<K> {
+  readonly key: K;
+  readonly mapKey: string | number;
   /** The key's bytes as a latin1 string. */
   readonly sortKey: string;
   stored: unknown = null;
@@ -27,16 +28,15 @@ export class Row<M> {
   isSpilling = false;
   /** Asked for since the last look: not to be forgotten yet. */
   isUsed = true;
-  /** Forgotten: whoever still holds it must ask again. */
-  isRemoved = false;
-  /** The order of the table's changed rows that it is part of. */
-  order = 0;
+  /** No longer part of its table: whoever still holds it must ask again. */
+  isForgotten = false;
   /** What it takes in memory, about. */
   bytes = 0;
   #timestampHigh = 0;
   #timestampLow = 0;
 
-  constructor(mapKey: M, sortKey: string) {
+  constructor(key: K, mapKey: string | number, sortKey: string) {
+    this.key = key;
     this.mapKey = mapKey;
     this.sortKey = sortKey;
   }

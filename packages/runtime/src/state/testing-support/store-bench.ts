@@ -65,6 +65,7 @@ export function settingsOf(type: StoreType, cacheBytes: number): StoreSettings {
     defaultStoreType: type,
     dslKeepsHeaders: false,
     isCachingEnabled: cacheBytes > 0,
+    isOnDisk: false,
   };
 }
 

@@ -1,0 +1,94 @@
+import { RecordHeaders } from '@millrace/protocol';
+import type { ValueCodec } from '../memory/value-codec.ts';
+
+/** A timestamp is an int64; its upper and lower halves are read and written apart. */
+const INT32_RANGE = 2 ** 32;
+const TIMESTAMP_BYTES = 8;
+const LENGTH_BYTES = 4;
+const NULL_LENGTH = -1;
+
+export interface ReadValue {
+  stored: unknown;
+  timestamp: number;
+}
+
+/**
+ * A row's value on disk: int64 timestamp (-1: none), then, in stores that keep headers, their number
+ * and each one's name and value with int32 lengths, then the value's own bytes.
+ */
+export class RowFormat<V> {
+  readonly #values: ValueCodec<V>;
+  /** Reused: whoever reads takes it at once. */
+  readonly #read: ReadValue = { stored: null, timestamp: -1 };
+
+  constructor(values: ValueCodec<V>) {
+    this.#values = values;
+  }
+
+  /** Returns the end, or -1 if `target` is too small. */
+  write(stored: unknown, timestamp: number, target: Buffer, position: number): number {
+    if (position + TIMESTAMP_BYTES > target.length) return -1;
+    const high = Math.floor(timestamp / INT32_RANGE);
+    target.writeInt32BE(high, position);
+    target.writeUInt32BE(timestamp - high * INT32_RANGE, position + LENGTH_BYTES);
+    let end = position + TIMESTAMP_BYTES;
+    if (this.#values.keepsHeaders) {
+      end = writeHeaders(this.#values.headersOf(stored), target, end);
+      if (end < 0) return -1;
+    }
+    return this.#values.storedSerde.write(stored, target, end);
+  }
+
+  /** Nothing of `source` is kept. */
+  read(source: Buffer): ReadValue {
+    const high = source.readInt32BE(0);
+    this.#read.timestamp = high * INT32_RANGE + source.readUInt32BE(LENGTH_BYTES);
+    const { storedSerde } = this.#values;
+    if (!this.#values.keepsHeaders) {
+      this.#read.stored = storedSerde.read(source, TIMESTAMP_BYTES, source.length);
+      return this.#read;
+    }
+    const headers = new RecordHeaders();
+    const start = readHeaders(source, TIMESTAMP_BYTES, headers);
+    this.#read.stored = this.#values.joined(
+      storedSerde.read(source, start, source.length),
+      headers,
+    );
+    return this.#read;
+  }
+}
+
+function writeHeaders(
+  headers: RecordHeaders | undefined,
+  target: Buffer,
+  position: number,
+): number {
+  let end = position + LENGTH_BYTES;
+  if (end > target.length) return -1;
+  target.writeInt32BE(headers?.size ?? 0, position);
+  for (const { key, value } of headers ?? []) {
+    const keyBytes = Buffer.byteLength(key);
+    const valueBytes = value?.length ?? 0;
+    if (end + 2 * LENGTH_BYTES + keyBytes + valueBytes > target.length) return -1;
+    target.writeInt32BE(keyBytes, end);
+    end += LENGTH_BYTES;
+    end += target.write(key, end);
+    target.writeInt32BE(value === null ? NULL_LENGTH : valueBytes, end);
+    end += LENGTH_BYTES;
+    if (value !== null) end += value.copy(target, end);
+  }
+  return end;
+}
+
+function readHeaders(source: Buffer, position: number, headers: RecordHeaders): number {
+  let end = position + LENGTH_BYTES;
+  for (let left = source.readInt32BE(position); left > 0; left--) {
+    const keyEnd = end + LENGTH_BYTES + source.readInt32BE(end);
+    const key = source.toString('utf8', end + LENGTH_BYTES, keyEnd);
+    const valueBytes = source.readInt32BE(keyEnd);
+    const valueStart = keyEnd + LENGTH_BYTES;
+    end = valueStart + Math.max(0, valueBytes);
+    headers.add(key, valueBytes < 0 ? null : Buffer.from(source.subarray(valueStart, end)));
+  }
+  return end;
+}

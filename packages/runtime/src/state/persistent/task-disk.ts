@@ -1,0 +1,111 @@
+import { SPILL_BYTES, SPILL_INTERVAL_MS } from '../limits.ts';
+import type { StateDirectory } from '../directory/state-directory.ts';
+import { StateEnvironment } from './environment.ts';
+import type { PersistentStore } from '../store.ts';
+
+export interface TaskDiskOptions {
+  readonly directory: StateDirectory;
+  readonly taskName: string;
+  /** Tables that its stores may have open at a time. */
+  readonly tableCount: number;
+  /** Monotonic. */
+  readonly nowMs: number;
+  /** Whoever waits for the disk may go on. */
+  readonly onSpilled: () => void;
+}
+
+/**
+ * The disk of one task: opened when its first persistent store asks, written in the background when
+ * enough is committed or has waited long enough, and closed with all that is committed.
+ */
+export class TaskDisk {
+  readonly #directory: StateDirectory;
+  readonly #taskName: string;
+  readonly #tableCount: number;
+  readonly #stores: PersistentStore[] = [];
+  #environment: StateEnvironment | null = null;
+  #spilling: Promise<void> | null = null;
+  #spilledMs: number;
+  #failure: unknown = null;
+  readonly #onSpilled: () => void;
+
+  constructor(options: TaskDiskOptions) {
+    this.#directory = options.directory;
+    this.#taskName = options.taskName;
+    this.#tableCount = options.tableCount;
+    this.#spilledMs = options.nowMs;
+    this.#onSpilled = options.onSpilled;
+  }
+
+  /**
+   * Where the store is kept; from now on what it commits is written there.
+   *
+   * @throws TaskCorruptedError when what is there cannot be used
+   */
+  diskOf(store: PersistentStore): StateEnvironment {
+    this.#stores.push(store);
+    this.#environment ??= StateEnvironment.open({
+      directory: this.#directory.taskPath(this.#taskName),
+      taskId: this.#taskName,
+      tableCount: this.#tableCount,
+    });
+    return this.#environment;
+  }
+
+  /** Begins to write what is committed if it is time; one at a time. Throws what the last one failed with. */
+  spillIfDue(nowMs: number): void {
+    this.#throwFailure();
+    if (this.#spilling !== null) return;
+    const bytes = unspilled(this.#stores);
+    if (bytes === 0 || (bytes < SPILL_BYTES && nowMs - this.#spilledMs < SPILL_INTERVAL_MS)) return;
+    this.#spilledMs = nowMs;
+    this.#spilling = spillAll(this.#stores)
+      .catch((error: unknown) => {
+        this.#failure = error;
+      })
+      .finally(() => {
+        this.#spilling = null;
+        this.#onSpilled();
+      });
+  }
+
+  /** Waits for the disk if it is so far behind that memory would grow. */
+  room(): Promise<void> | undefined {
+    if (this.#spilling === null || unspilled(this.#stores) < SPILL_BYTES) return undefined;
+    return this.#spilling;
+  }
+
+  /** Whether what is committed takes so much memory that nothing should be added for now. */
+  isBehind(): boolean {
+    return this.#spilling !== null && unspilled(this.#stores) >= SPILL_BYTES;
+  }
+
+  /** Everything that is committed reaches the disk, then the stores and the environment are closed. */
+  async close(): Promise<void> {
+    await this.#spilling;
+    try {
+      this.#throwFailure();
+      await spillAll(this.#stores.filter((store) => store.isOpen));
+    } finally {
+      for (const store of this.#stores) if (store.isOpen) store.close();
+      await this.#environment?.close();
+      this.#environment = null;
+    }
+  }
+
+  #throwFailure(): void {
+    const failure = this.#failure;
+    this.#failure = null;
+    if (failure !== null) throw failure as Error;
+  }
+}
+
+function unspilled(stores: readonly PersistentStore[]): number {
+  let bytes = 0;
+  for (const store of stores) bytes += store.unspilledBytes;
+  return bytes;
+}
+
+async function spillAll(stores: readonly PersistentStore[]): Promise<void> {
+  for (const store of stores) await store.spill();
+}
