@@ -8,9 +8,13 @@ interface Head {
   times: number[];
   hasHead: boolean;
   headTimestamp: number;
+  headOrder: number;
+  offeredOrder: number;
   fetchedLag: bigint | null;
   extraction: Promise<void> | null;
 }
+
+let headCount = 0;
 
 function queue(name: string, times: number[], fetchedLag: bigint | null = 0n): Head {
   return {
@@ -18,9 +22,16 @@ function queue(name: string, times: number[], fetchedLag: bigint | null = 0n): H
     times: times.slice(1),
     hasHead: times.length > 0,
     headTimestamp: times[0] ?? -1,
+    headOrder: headCount++,
+    offeredOrder: -1,
     fetchedLag,
     extraction: null,
   };
+}
+
+/** The queue was empty, or is somewhere else now. */
+function gets(one: Head, headTimestamp: number): void {
+  Object.assign(one, { hasHead: true, headTimestamp, headOrder: headCount++ });
 }
 
 function group(maxTaskIdleMs: number, ...queues: Head[]): PartitionGroup {
@@ -34,6 +45,7 @@ function take(from: PartitionGroup, nowMs = 0): string | null {
   const next = chosen.times.shift();
   chosen.hasHead = next !== undefined;
   chosen.headTimestamp = next ?? -1;
+  if (chosen.hasHead) chosen.headOrder = headCount++;
   return taken;
 }
 
@@ -64,9 +76,39 @@ describe('PartitionGroup', () => {
     const b = queue('b', []);
     const both = group(0, a, b);
     expect(take(both)).toBe('a10');
-    Object.assign(b, { hasHead: true, headTimestamp: 15 });
+    gets(b, 15);
     both.changed();
     expect(takeAll(both)).toEqual(['b15', 'a20']);
+  });
+
+  it("takes turns among equal timestamps as Java's PriorityQueue has it", () => {
+    expect(takeAll(group(-1, queue('a', [1, 1]), queue('b', [1, 1])))).toEqual([
+      'a1',
+      'b1',
+      'a1',
+      'b1',
+    ]);
+    // Not in the order in which they came: the last one takes the place of the first.
+    const three = group(-1, queue('a', [1]), queue('b', [1]), queue('c', [1]));
+    expect(takeAll(three)).toEqual(['a1', 'c1', 'b1']);
+  });
+
+  it('offers heads in the order in which they came', () => {
+    const a = queue('a', []);
+    const b = queue('b', []);
+    const both = group(-1, a, b);
+    gets(b, 3);
+    gets(a, 3);
+    expect(takeAll(both)).toEqual(['b3', 'a3']);
+  });
+
+  it('forgets a head when its queue is moved elsewhere', () => {
+    const b = queue('b', [2]);
+    const both = group(-1, queue('a', [1, 7]), b);
+    expect(take(both)).toBe('a1');
+    gets(b, 9);
+    both.changed();
+    expect(takeAll(both)).toEqual(['a7', 'b9']);
   });
 
   it('waits with max.task.idle.ms=0 while the lag of an empty partition is not known', () => {
@@ -106,7 +148,7 @@ describe('PartitionGroup', () => {
     const b = queue('b', [], 0n);
     const both = group(100, queue('a', [1, 5, 6]), b);
     expect(take(both, 0)).toBe(null);
-    Object.assign(b, { hasHead: true, headTimestamp: 2, fetchedLag: 0n });
+    gets(b, 2);
     both.changed();
     expect(take(both, 50)).toBe('a1');
     expect(take(both, 50)).toBe('b2');
@@ -126,7 +168,8 @@ describe('PartitionGroup', () => {
     b.extraction = Promise.resolve();
     const waiting = group(-1, a, b);
     expect(take(waiting)).toBe(null);
-    Object.assign(b, { extraction: null, hasHead: true, headTimestamp: 5 });
+    b.extraction = null;
+    gets(b, 5);
     expect(takeAll(waiting)).toEqual(['b5', 'a10']);
   });
 });

@@ -1,7 +1,9 @@
+import { HeadHeap } from './head-heap.ts';
 import type { RecordQueue } from './record-queue.ts';
 
 /**
  * The queues of one task, and the choice among them: always the record with the lowest head timestamp.
+ * Among several of these, the queue is next that Kafka Streams would take.
  *
  * While some partition has nothing buffered, a record from another one might be too early. What is
  * done then is `max.task.idle.ms` (KIP-353, KIP-695):
@@ -16,9 +18,9 @@ export class PartitionGroup {
   readonly #maxTaskIdleMs: number;
   /** By queue: until when an empty, caught-up partition is waited for; -1 none. */
   readonly #idleDeadlines: number[];
+  readonly #heads = new HeadHeap();
+  /** First of the heads, and may go; null if that has to be found out. */
   #current: RecordQueue | null = null;
-  /** `#current` is the right choice for as long as its head is not later than this. */
-  #limit = -1;
   #enforcedCount = 0;
 
   constructor(queues: readonly RecordQueue[], maxTaskIdleMs: number) {
@@ -40,8 +42,12 @@ export class PartitionGroup {
   /** The queue whose head is next; null when there is none, or when it is to be waited for. */
   select(nowMs: number): RecordQueue | null {
     const current = this.#current;
-    if (current !== null && current.hasHead && current.headTimestamp <= this.#limit) return current;
-    return this.#choose(nowMs);
+    if (current === null) return this.#choose(nowMs);
+    if (!isOutdated(current)) return current;
+    // Its head was taken, and nothing else has happened.
+    this.#pollFirst(current);
+    if (current.hasHead) this.#offer(current);
+    return this.#heads.first === current ? current : this.#choose(nowMs);
   }
 
   /** When the next wait for an idle partition ends, by the wall clock of `select`; Infinity if none is on. */
@@ -55,31 +61,43 @@ export class PartitionGroup {
 
   #choose(nowMs: number): RecordQueue | null {
     const queues = this.queues;
-    let best: RecordQueue | null = null;
-    let second = Infinity;
-    let emptyCount = 0;
-    for (let i = 0; i < queues.length; i++) {
-      const queue = queues[i] as RecordQueue;
-      if (!queue.hasHead) {
-        // Its next record may be the earliest.
-        if (queue.extraction !== null) return null;
-        emptyCount++;
-      } else if (best === null || queue.headTimestamp < best.headTimestamp) {
-        if (best !== null) second = best.headTimestamp;
-        best = queue;
-      } else if (queue.headTimestamp < second) {
-        second = queue.headTimestamp;
-      }
-    }
-    if (best === null) return null;
-    if (emptyCount > 0) {
+    this.#current = null;
+    this.#lookForHeads();
+    const first = this.#heads.first;
+    if (first === undefined) return null;
+    if (this.#heads.size < queues.length) {
+      // The next record of one whose time is not known yet may be the earliest.
+      if (queues.some((queue) => !queue.hasHead && queue.extraction !== null)) return null;
       if (!this.#mayGoWithout(nowMs)) return null;
     } else if (this.#maxTaskIdleMs > 0) {
       this.#idleDeadlines.fill(-1);
     }
-    this.#current = best;
-    this.#limit = second;
-    return best;
+    this.#current = first;
+    return first;
+  }
+
+  /** Makes the heap hold what has a head, in the order in which the heads came. */
+  #lookForHeads(): void {
+    const first = this.#heads.first;
+    if (first !== undefined && isOutdated(first)) this.#pollFirst(first);
+    if (this.queues.some((queue) => queue.offeredOrder >= 0 && isOutdated(queue))) {
+      // One inside of the heap was moved elsewhere.
+      this.#heads.clear();
+      for (const queue of this.queues) queue.offeredOrder = -1;
+    }
+    const fresh = this.queues.filter((queue) => queue.hasHead && queue.offeredOrder < 0);
+    fresh.sort((a, b) => a.headOrder - b.headOrder);
+    for (const queue of fresh) this.#offer(queue);
+  }
+
+  #offer(queue: RecordQueue): void {
+    queue.offeredOrder = queue.headOrder;
+    this.#heads.offer(queue);
+  }
+
+  #pollFirst(first: RecordQueue): void {
+    first.offeredOrder = -1;
+    this.#heads.poll();
   }
 
   #mayGoWithout(nowMs: number): boolean {
@@ -100,4 +118,9 @@ export class PartitionGroup {
     if (mayGo && this.#maxTaskIdleMs > 0) this.#enforcedCount++;
     return mayGo;
   }
+}
+
+/** Its head is not the one that it was offered with. */
+function isOutdated(queue: RecordQueue): boolean {
+  return !queue.hasHead || queue.headOrder !== queue.offeredOrder;
 }

@@ -33,6 +33,8 @@ export interface RecordFailures {
  * a commit in between would write.
  */
 export class RecordQueue {
+  static #headCount = 0;
+
   readonly topic: string;
   readonly partition: number;
   readonly source: SourceNode;
@@ -46,6 +48,10 @@ export class RecordQueue {
   /** Whether a head is there; `headTimestamp` means nothing without one. */
   hasHead = false;
   headTimestamp = -1;
+  /** Grows with every head of any queue: which one came first. */
+  headOrder = -1;
+  /** The group's note: `headOrder` of the head that it knows of, -1 if it knows of none. */
+  offeredOrder = -1;
   /** Highest timestamp taken from this partition, epoch ms; -1 none. Goes into the commit's metadata. */
   partitionTime: number;
   /** A timestamp extractor has not answered yet: the next head's time is not known. Never rejects. */
@@ -204,8 +210,7 @@ export class RecordQueue {
       if (this.#extractor === null) {
         const timestamp = this.#walker.cursor.timestamp;
         if (timestamp < 0) throw this.#negativeTimestamp(timestamp);
-        this.headTimestamp = timestamp;
-        this.hasHead = true;
+        this.#foundHead(timestamp);
         return;
       }
       if (!this.#readHead()) continue;
@@ -216,6 +221,12 @@ export class RecordQueue {
       }
       if (this.#accept(timestamp)) return;
     }
+  }
+
+  #foundHead(timestamp: number): void {
+    this.headTimestamp = timestamp;
+    this.headOrder = RecordQueue.#headCount++;
+    this.hasHead = true;
   }
 
   #nextRecord(): boolean {
@@ -263,8 +274,7 @@ export class RecordQueue {
       this.#failures.invalidTimestamp(this, timestamp);
       return false;
     }
-    this.headTimestamp = timestamp;
-    this.hasHead = true;
+    this.#foundHead(timestamp);
     return true;
   }
 
