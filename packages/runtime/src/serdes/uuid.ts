@@ -1,6 +1,6 @@
 import { recordSerde } from './record-serde.ts';
 import type { RecordSerde } from './serde.ts';
-import { SerializationError, outOfRange, wrongType } from './serialization-error.ts';
+import { SerializationError, describeValue, outOfRange, wrongType } from './serialization-error.ts';
 import { readUtf8, writeUtf8 } from './string.ts';
 
 const UUID_CHARS = 36;
@@ -23,7 +23,7 @@ export const uuidSerde: RecordSerde<string> = recordSerde<string>({
     const completed = completedUuid(text);
     if (completed === null) {
       throw new SerializationError(
-        `The serde "uuid" reads a UUID, but got ${JSON.stringify(text)}.`,
+        `The serde "uuid" reads a UUID, but got ${describeValue(text)}.`,
       );
     }
     return completed;
