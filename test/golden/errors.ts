@@ -16,6 +16,7 @@ const outermost: readonly Rule[] = [
   ['IllegalArgumentException', /./, TOPOLOGY],
   ['ConfigException', /./, 'CONFIG_INVALID'],
   ['StreamsException', /^Failed to initialize (key|value) serdes for store/, TOPOLOGY],
+  ['StreamsException', /^Found a null keyChangingChild node/, TOPOLOGY],
   ['StreamsException', /has invalid \(negative\) timestamp/, 'TIMESTAMP_INVALID'],
   ['StreamsException', /^Could not infer new timestamp/, 'TIMESTAMP_INVALID'],
   ['StreamsException', /^Fatal user code error in TimestampExtractor/, 'PROCESSING_FAILED'],

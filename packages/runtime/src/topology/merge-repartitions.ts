@@ -1,4 +1,4 @@
-import { InvariantError } from '../errors.ts';
+import { TopologyError } from '../errors.ts';
 import { findAbove, type Graph, type GraphNode } from './graph.ts';
 import { RepartitionNode } from './graph-nodes.ts';
 import type { InternalTopology, OptionalSerde } from './internal-topology.ts';
@@ -23,9 +23,7 @@ export function mergeRepartitions(graph: Graph, topology: InternalTopology, nami
     merged.priority = keyChange.priority;
     for (const step of replaced) {
       const top = findAbove(step, (node) => node.parents.has(keyChange));
-      if (top === null) {
-        throw new InvariantError(`${step.name} does not lie below ${keyChange.name}`);
-      }
+      if (top === null) throw cannotMerge(keyChange, step, replaced);
       merged.addChild(top);
       keyChange.removeChild(top);
       takeOut(step);
@@ -56,6 +54,23 @@ function repartitionsByCause(graph: Graph): Map<GraphNode, ReadonlySet<GraphNode
   for (const change of [...changesOf.values()].flat()) causes.delete(change);
   for (const [merge, below] of steps) causes.set(merge, below);
   return causes;
+}
+
+/**
+ * Two of the steps share an operator between the change and themselves. Kafka Streams cannot merge such
+ * steps either; names would have no counterpart there.
+ */
+function cannotMerge(
+  keyChange: GraphNode,
+  step: RepartitionNode,
+  all: readonly RepartitionNode[],
+): TopologyError {
+  const topics = all.map(({ names }) => names.topic).join(', ');
+  return new TopologyError(
+    `The repartition topics ${topics} below the change of keys ${keyChange.name} cannot be merged: ${step.name} lies ` +
+      'below the same operator as another one. Repartition right after the change of keys with repartition(), or ' +
+      'leave merge.repartition.topics out of topology.optimization.',
+  );
 }
 
 function isBelow(node: GraphNode, ancestor: GraphNode): boolean {

@@ -145,6 +145,17 @@ describe('topology.optimization', () => {
     ]);
   });
 
+  it('says so where repartition topics cannot be merged, as in Kafka Streams', () => {
+    const builder = new StreamsBuilder();
+    const passed = builder
+      .stream('in', strings)
+      .selectKey((_key, value) => value, strings)
+      .filter(() => true);
+    passed.groupByKey(strings).count();
+    passed.groupByKey(strings).count();
+    expect(() => builder.build({ 'topology.optimization': 'all' })).toThrow(/cannot be merged/);
+  });
+
   it("may make a table's topic its changelog", () => {
     const built = bindTopology(build('reuse.ktable.source.topics'), { applicationId: 'app' });
     const changelogs = built.subtopologies.flatMap((s) => s.changelogs);
