@@ -40,6 +40,14 @@ export function resolvePartitionCounts(
     );
   }
   const internal = repartitionTopics(topology);
+  const empty = [...internal.values()].filter(({ partitionCount }) => partitionCount === 0);
+  if (empty.length > 0) {
+    const topics = empty.map(({ name }) => name).join(', ');
+    throw new MisconfiguredTopicError(
+      `A repartition() asks for 0 partitions of ${topics}. Give it at least 1, or leave the number out`,
+      { context: { topics } },
+    );
+  }
   const counts = new Map<string, number>();
   for (const topic of externalSourceTopics(topology))
     counts.set(topic, existing.get(topic) as number);
