@@ -174,6 +174,87 @@ describe('a test driver', () => {
   });
 });
 
+describe('a test driver of other kinds of topologies', () => {
+  it('keeps global tables up to date', async () => {
+    const builder = new StreamsBuilder();
+    const airports = builder.globalTable('airports', { ...texts, store: 'airports' });
+    builder
+      .stream('flights', texts)
+      .join(
+        airports,
+        (_key, code) => code,
+        (code, name) => `${code} is ${name}`,
+      )
+      .to('out', { value: serdes.string() });
+    const driver = drive(builder.build());
+    const flights = driver.createInputTopic('flights', texts);
+    const rows = driver.createInputTopic('airports', texts);
+    await rows.pipe('FRA', 'Frankfurt');
+    await flights.pipe('LH1', 'FRA');
+    await rows.pipe('FRA', null);
+    await flights.pipe('LH2', 'FRA');
+    expect(driver.createOutputTopic('out', texts).readKeyValues()).toEqual([
+      ['LH1', 'FRA is Frankfurt'],
+    ]);
+    expect(driver.getKeyValueStore<string, string>('airports').get('FRA')).toBe(null);
+    // Global tables move no task's time.
+    expect(driver.streamTimeMs).toBe(1_000);
+  });
+
+  it('reads by pattern the input topics that were made before it began', async () => {
+    const builder = new StreamsBuilder();
+    builder.stream(/in-.*/, texts).to('out');
+    const driver = drive(builder.build());
+    const [a, b] = ['in-a', 'in-b'].map((topic) => driver.createInputTopic(topic, texts));
+    await a?.pipe('k', 'from a');
+    await b?.pipe('k', 'from b');
+    expect(driver.createOutputTopic('out', texts).readValues()).toEqual(['from a', 'from b']);
+    await expect(driver.createInputTopic('in-c', texts).pipe('k', 'v')).rejects.toThrow(
+      'The topic in-c matches a pattern, but was not there when the topology started',
+    );
+  });
+
+  it('punctuates when its wall clock is moved, once at most', async () => {
+    const builder = new StreamsBuilder();
+    builder
+      .stream('in', texts)
+      .process<string, string>(() => {
+        let forward: ((time: number) => unknown) | null = null;
+        return {
+          init: (context) => {
+            forward = (time) =>
+              context.forward({ key: 'tick', value: String(time), timestamp: time });
+            context.schedule('10s', 'wall-clock-time', async (time) => {
+              await Promise.resolve();
+              await forward?.(time);
+            });
+          },
+          process: () => undefined,
+        };
+      })
+      .to('out', texts);
+    const driver = drive(builder.build());
+    const out = driver.createOutputTopic('out', texts);
+    await driver.advanceWallClockTime('9s');
+    expect(out.isEmpty).toBe(true);
+    await driver.advanceWallClockTime('1m');
+    expect(out.readValues()).toEqual(['70000']);
+  });
+
+  it('tells with the first call that nodes which start asynchronously have failed', async () => {
+    const builder = new StreamsBuilder();
+    builder.stream('in', texts).process<string, string>(() => ({
+      init: () => Promise.reject(new Error('no start')),
+      process: () => undefined,
+    }));
+    const driver = drive(builder.build());
+    await expect(driver.createInputTopic('in', texts).pipe('k', 'v')).rejects.toMatchObject({
+      cause: { message: expect.stringContaining('no start') as string },
+    });
+    await driver.close();
+  });
+});
+
 describe('a test driver with partitions', () => {
   it('has the tasks of a cluster, and puts records where a producer would', async () => {
     const driver = drive(wordCount(), { partitions: 3 });
