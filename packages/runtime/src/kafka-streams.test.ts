@@ -77,8 +77,9 @@ describe('KafkaStreams', () => {
     await second.streams.close();
     expect(countsOf(cluster.log('words'))).toEqual({ a: 3, b: 1, d: 1 });
     const ends = (await progress).filter(({ kind }) => kind === 'end');
+    // One record per key and commit: the record cache has taken the first count of "a".
     expect(ends).toMatchObject([
-      { storeName: 'counts', topic: 'app-counts-changelog', endOffset: 3n, restoredRecords: 3 },
+      { storeName: 'counts', topic: 'app-counts-changelog', endOffset: 2n, restoredRecords: 2 },
     ]);
   });
 
