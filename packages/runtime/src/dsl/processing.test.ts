@@ -159,7 +159,7 @@ describe('process', () => {
     const stream = new StreamsBuilder().stream('in', texts);
     const shared = new Replace();
     expect(() => stream.process(() => shared)).toThrow(/same processor twice/u);
-    expect(() => stream.process(() => ({}) as Replace)).toThrow(/no processor/u);
+    expect(() => stream.process(() => ({}) as never)).toThrow(/no processor/u);
     expect(() => stream.processValues(() => null as never)).toThrow(/no processor/u);
   });
 
