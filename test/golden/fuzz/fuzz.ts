@@ -15,7 +15,7 @@ export interface FuzzOptions {
 }
 
 /** A case whose outcome differs, made small; `pnpm golden FILE` runs it again. */
-export interface Difference {
+interface Difference {
   readonly name: string;
   readonly file: string;
   readonly where: string;

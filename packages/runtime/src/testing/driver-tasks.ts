@@ -66,6 +66,6 @@ export function closeTask(task: StreamTask): Outcome {
   return task.close()?.then(() => undefined);
 }
 
-export function storeOf(task: StreamTask, name: string): StateStore | undefined {
+function storeOf(task: StreamTask, name: string): StateStore | undefined {
   return task.stores.entries.find(({ store }) => store.name === name)?.store;
 }
