@@ -69,7 +69,11 @@ module.exports = {
     only(
       'state-knows-serdes',
       room('runtime', 'state/'),
-      [room('runtime', 'serdes/'), room('runtime', '(errors|limits)\\.ts'), '^packages/protocol/'],
+      [
+        room('runtime', '(serdes|platform)/'),
+        room('runtime', '(errors|limits|duration)\\.ts'),
+        '^packages/protocol/',
+      ],
       '',
     ),
     only(

@@ -1,6 +1,7 @@
 // The parts of the public API that describe a topology; `index.ts` exports them with the rest.
 export type { Duration } from './dsl/duration.ts';
-export type { GlobalKTable, GlobalStoreOptions, GlobalTableOptions } from './dsl/global-ktable.ts';
+export type { GlobalStoreOptions, GlobalTableOptions } from './dsl/global-ktable.ts';
+export type { GlobalKTable } from './dsl/streams.ts';
 export { byDuration } from './dsl/offset-reset.ts';
 export type {
   ConsumedOptions,

@@ -38,7 +38,7 @@ export interface CommitterOptions {
 }
 
 /** The dead letters of records that were not delivered. */
-export interface DeliveryLetters {
+interface DeliveryLetters {
   /** How many there were so far. */
   readonly writtenCount: number;
   /** Done when each is in its batch. */

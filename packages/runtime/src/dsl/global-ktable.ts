@@ -11,6 +11,7 @@ import { refuseOtherStores, suppliedNode } from '../topology/supplied-node.ts';
 import { materializedStore } from './materialized.ts';
 import type { ConsumedOptions, MaterializedOptions } from './options.ts';
 import { sourceOptions } from './source-options.ts';
+import type { GlobalKTable } from './streams.ts';
 import type { BuilderContext } from './stream-context.ts';
 
 /** How a global topic is read. It is always read from its beginning. */
@@ -23,25 +24,10 @@ export interface GlobalTableOptions<K, V>
   readonly supplier?: KeyValueStoreSupplier | undefined;
 }
 
-declare const rowTypes: unique symbol;
-
-/**
- * A table that every instance of the application holds as a whole (KIP-99): complete before the first
- * record is processed, then kept up to date. Streams join it by any key, whatever their partitions.
- */
-export interface GlobalKTable<K, V> {
-  readonly isGlobal: true;
-  /** Name of the store that the user asked for; null if none was named. */
-  readonly queryableStoreName: string | null;
-  /** Only for types. */
-  readonly [rowTypes]?: readonly [K, V];
-}
-
 const views = new WeakMap<object, TableView<never, unknown>>();
 
 /** See `GlobalKTable`. */
-export class GlobalKTableImpl<K, V> implements GlobalKTable<K, V> {
-  declare readonly [rowTypes]?: readonly [K, V];
+class GlobalKTableImpl<K, V> implements GlobalKTable<K, V> {
   readonly isGlobal = true;
   readonly queryableStoreName: string | null;
 

@@ -6,10 +6,10 @@ import {
 import type { ValueJoiner } from '../operators/stream-table-join.ts';
 import { OperatorNode } from '../topology/graph-nodes.ts';
 import { prefixes } from '../topology/naming.ts';
-import { viewOfGlobalTable, type GlobalKTable } from './global-ktable.ts';
+import { viewOfGlobalTable } from './global-ktable.ts';
 import type { GlobalJoinedOptions, JoinedOptions } from './options.ts';
 import { derive, type StreamState } from './stream-context.ts';
-import type { KStream, KTable } from './streams.ts';
+import type { GlobalKTable, KStream, KTable } from './streams.ts';
 
 /** What `join` and `leftJoin` of a stream are called with: a table, or a global table. */
 export type TableJoinArguments<K, V, R, VR> = readonly [

@@ -39,7 +39,7 @@ import type {
   SerdeOptions,
 } from './options.ts';
 import { BranchedKStreamImpl } from './branched-kstream.ts';
-import { isGlobalTable, type GlobalKTable } from './global-ktable.ts';
+import { isGlobalTable } from './global-ktable.ts';
 import {
   joinGlobalTable,
   type GlobalJoinArguments,
@@ -57,7 +57,14 @@ import {
 import { processed, processedValues } from './processed.ts';
 import { repartitioned } from './repartitioned.ts';
 import { streamTableJoinNode } from './stream-table-join-node.ts';
-import type { BranchedKStream, KGroupedStream, KStream, KTable, SplitOptions } from './streams.ts';
+import type {
+  BranchedKStream,
+  GlobalKTable,
+  KGroupedStream,
+  KStream,
+  KTable,
+  SplitOptions,
+} from './streams.ts';
 import { toTable } from './to-table.ts';
 
 /** See `KStream`. Every method adds a node to the graph and says what comes out of it. */

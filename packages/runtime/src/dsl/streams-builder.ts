@@ -12,7 +12,6 @@ import { Topology, internalTopology } from '../topology/topology.ts';
 import {
   addGlobalStore,
   addGlobalTable,
-  type GlobalKTable,
   type GlobalStoreOptions,
   type GlobalTableOptions,
 } from './global-ktable.ts';
@@ -21,7 +20,7 @@ import { KGroupedTableImpl } from './kgrouped-table-impl.ts';
 import { KStreamImpl } from './kstream-impl.ts';
 import { KTableImpl } from './ktable-impl.ts';
 import { materializedStore } from './materialized.ts';
-import type { KStream, KTable } from './streams.ts';
+import type { GlobalKTable, KStream, KTable } from './streams.ts';
 import type { ConsumedOptions, MaterializedOptions } from './options.ts';
 import { sourceOptions } from './source-options.ts';
 import type { BuilderContext, DslFactory } from './stream-context.ts';

@@ -9,7 +9,6 @@ import type { ValueJoiner } from '../operators/stream-table-join.ts';
 import type { TopicNameExtractor } from '../operators/topic-name-extractor.ts';
 import type { ValueTransformerSupplier } from '../operators/table-transform-values.ts';
 import type { Windowed } from '../serdes/windowed-key.ts';
-import type { GlobalKTable } from './global-ktable.ts';
 import type {
   GlobalJoinedOptions,
   GroupedOptions,
@@ -352,4 +351,18 @@ export interface KTable<K, V> {
   toStream<KR>(mapper: KeyValueMapper<K, V, KR>, options?: ResultKeyOptions<KR>): KStream<KR, V>;
   // Not the other way round: a function has a name, so it would do for options.
   toStream(options?: NamedOptions): KStream<K, V>;
+}
+
+declare const rowTypes: unique symbol;
+
+/**
+ * A table that every instance of the application holds as a whole (KIP-99): complete before the first
+ * record is processed, then kept up to date. Streams join it by any key, whatever their partitions.
+ */
+export interface GlobalKTable<K, V> {
+  readonly isGlobal: true;
+  /** Name of the store that the user asked for; null if none was named. */
+  readonly queryableStoreName: string | null;
+  /** Only for types. */
+  readonly [rowTypes]?: readonly [K, V];
 }

@@ -1,18 +1,29 @@
 import { InvariantError } from '../errors.ts';
 import { inOrder, isPromise, outcomeOf, type Awaitable, type Outcome } from './outcome.ts';
 import type { ValueGetter } from './table.ts';
-import type { JoinedTable } from './table-join.ts';
+import type { ValueJoiner } from './stream-table-join.ts';
 import type { TaskContext } from './task-context.ts';
+
+export type TableJoinKind = 'inner' | 'left' | 'outer';
+
+/** Where a side has no row, and the kind of join allows that, the joiner gets null for it. */
+export type TableJoiner<K, L, R, VR> = ValueJoiner<K, L | null, R | null, VR | null>;
+
+/** What a join of two tables makes of two rows. */
+export interface TableJoin<K, L, R, VR> {
+  readonly kind: TableJoinKind;
+  readonly joiner: TableJoiner<K, L, R, VR>;
+}
 
 /** Joins the two tables' rows each time it is asked: a join that is not stored. */
 export class JoinGetter<K, L, R, VR> implements ValueGetter<K, VR> {
   readonly isVersioned = false;
-  readonly #table: JoinedTable<K, L, R, VR>;
+  readonly #table: TableJoin<K, L, R, VR>;
   readonly #left: ValueGetter<K, L>;
   readonly #right: ValueGetter<K, R>;
   foundTimestamp = -1;
 
-  constructor(table: JoinedTable<K, L, R, VR>, left: ValueGetter<K, L>, right: ValueGetter<K, R>) {
+  constructor(table: TableJoin<K, L, R, VR>, left: ValueGetter<K, L>, right: ValueGetter<K, R>) {
     this.#table = table;
     this.#left = left;
     this.#right = right;

@@ -1,12 +1,13 @@
-import type { ValueJoiner } from './stream-table-join.ts';
 import { keyValueView } from './store-view.ts';
 import type { TableSource, TableView } from './table.ts';
-import { JoinGetter } from './table-join-getter.ts';
+import {
+  JoinGetter,
+  type TableJoin,
+  type TableJoiner,
+  type TableJoinKind,
+} from './table-join-getter.ts';
 
-export type TableJoinKind = 'inner' | 'left' | 'outer';
-
-/** Where a side has no row, and the kind of join allows that, the joiner gets null for it. */
-export type TableJoiner<K, L, R, VR> = ValueJoiner<K, L | null, R | null, VR | null>;
+export type { TableJoiner, TableJoinKind } from './table-join-getter.ts';
 
 /** One of the two tables as the join's nodes see it. */
 export class JoinInput<K, V> {
@@ -22,7 +23,7 @@ export class JoinInput<K, V> {
 }
 
 /** What the result of a table-table join is to other operators, and what its three nodes share. */
-export class JoinedTable<K, L, R, VR> implements TableSource<K, VR> {
+export class JoinedTable<K, L, R, VR> implements TableSource<K, VR>, TableJoin<K, L, R, VR> {
   readonly kind: TableJoinKind;
   readonly left: JoinInput<K, L>;
   readonly right: JoinInput<K, R>;

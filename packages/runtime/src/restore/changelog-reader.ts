@@ -21,7 +21,7 @@ export interface RestoreTarget {
 }
 
 /** What restoring asks of a task's disk. */
-export interface RestoreDisk {
+interface RestoreDisk {
   /** So much waits to be written that nothing should be added for now. */
   isBehind(): boolean;
   /** Begins to write what is committed, if there is enough of it. */

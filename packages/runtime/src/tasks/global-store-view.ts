@@ -2,7 +2,8 @@ import { TopologyError } from '../errors.ts';
 import type { StateStore } from '../state/store.ts';
 
 /** Methods that change a store, or that are the business of who owns it. */
-const CHANGES = /^(?:put|delete|remove|merge|open|close|restore|commit$|flush|evict|write|set|clear)/;
+const CHANGES =
+  /^(?:put|delete|remove|merge|open|close|restore|commit$|flush|evict|write|set|clear)/;
 
 type Method = (a: unknown, b: unknown, c: unknown, d: unknown, e: unknown) => unknown;
 

@@ -1,16 +1,22 @@
 import type { RecordOrigin } from '../operators/task-context.ts';
 import type { CachingContext, OriginCopy } from '../state/cache/caching-context.ts';
 import type { RecordCache } from '../state/cache/record-cache.ts';
-import type { StreamTaskContext } from './stream-task-context.ts';
+import type { RecordQueue } from './record-queue.ts';
+
+/** The task's context, as far as its record caches need it. */
+export interface RecordInHand {
+  origin: RecordOrigin | null;
+  readonly queue: RecordQueue | null;
+}
 
 /** What the record caches of a task's stores know of the record in hand. */
 export class TaskCaching implements CachingContext {
   readonly cache: RecordCache;
-  readonly #context: StreamTaskContext;
+  readonly #context: RecordInHand;
   readonly #keepsRawRecords: boolean;
 
   /** `keepsRawRecords`: somebody may ask for a record's bytes when a node below a cache has failed. */
-  constructor(context: StreamTaskContext, cache: RecordCache, keepsRawRecords: boolean) {
+  constructor(context: RecordInHand, cache: RecordCache, keepsRawRecords: boolean) {
     this.cache = cache;
     this.#context = context;
     this.#keepsRawRecords = keepsRawRecords;
