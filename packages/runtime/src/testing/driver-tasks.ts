@@ -65,7 +65,3 @@ export function commitTask(task: StreamTask): Outcome {
 export function closeTask(task: StreamTask): Outcome {
   return task.close()?.then(() => undefined);
 }
-
-function storeOf(task: StreamTask, name: string): StateStore | undefined {
-  return task.stores.entries.find(({ store }) => store.name === name)?.store;
-}
