@@ -98,7 +98,7 @@ describe('tables and joins', () => {
     const builder = new StreamsBuilder();
     const ticking = (): Processor<string, string> => ({
       init(context) {
-        context.schedule(10, 'wallClockTime', async (timestamp) => {
+        context.schedule(10, 'wall-clock-time', async (timestamp) => {
           const headers = new RecordHeaders();
           for (const key of ['a', 'b']) {
             await context.forward({ key, value: 'tick', timestamp, headers });
