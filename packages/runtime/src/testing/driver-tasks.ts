@@ -1,5 +1,4 @@
 import type { Outcome } from '../operators/processor-node.ts';
-
 import type { StreamTask } from '../tasks/stream-task.ts';
 import { unknownPartitionMetadata } from '../commit/offsets-metadata.ts';
 import { topicPartitionKey } from '../client/ports.ts';
