@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import {
   APPLICATION_ID,
   createTopics,
@@ -23,6 +22,7 @@ import {
 import { GroupProgress, readTopic } from '@millrace/runtime';
 import { Kafka, logLevel } from 'kafkajs';
 import { describe, expect, it } from 'vitest';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { describeOnBothBrokers } from '../support/brokers.ts';
 import { clusterAt, logger } from './cluster.ts';
 import { allFlights, expectedDelays } from './expected-delays.ts';
@@ -76,10 +76,11 @@ describeOnBothBrokers('flights', (broker) => {
     async () => {
       const cluster = await clusterAt(broker().bootstrapServers);
       const { client } = cluster;
+      const stateDir = temporaryDirectory();
       const process = () =>
         processFlights({
           cluster,
-          stateDir: tmpdir(),
+          stateDir,
           logger,
           signal: never,
           onProgress: () => undefined,

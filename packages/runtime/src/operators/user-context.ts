@@ -91,7 +91,7 @@ export class UserContext implements ProcessingContext {
   ): Cancellable {
     const intervalMs = parseDurationMs(interval);
     if (intervalMs === null || !Number.isSafeInteger(intervalMs) || intervalMs < 1) {
-      throw this.#invalid(`every ${JSON.stringify(interval)}`, 'the least is 1 ms');
+      throw this.#invalid(`every "${String(interval)}"`, 'the least is 1 ms');
     }
     const { startTime = null } = options;
     if (startTime !== null && !(Number.isSafeInteger(startTime) && startTime >= 0)) {

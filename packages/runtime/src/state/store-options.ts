@@ -54,7 +54,7 @@ export function checkedType(type: StoreType | undefined, what: string): StoreTyp
   if (type === undefined) return null;
   if (storeTypes.has(type)) return type;
   throw new TopologyError(
-    `The type of ${what} is ${JSON.stringify(type)}, but must be "inMemory" or "persistent".`,
+    `The type of ${what} is "${String(type)}", but must be "inMemory" or "persistent".`,
   );
 }
 
@@ -63,7 +63,7 @@ export function checkedMs(duration: Duration, least: number, what: string): numb
   const ms = parseDurationMs(duration);
   if (ms !== null && Number.isSafeInteger(ms) && ms >= least) return ms;
   throw new TopologyError(
-    `${what} is ${JSON.stringify(duration)}, but must be a whole number of milliseconds, ${String(least)} or more, or ` +
+    `${what} is "${String(duration)}", but must be a whole number of milliseconds, ${String(least)} or more, or ` +
       'a text such as "5m" or "1h30m".',
   );
 }

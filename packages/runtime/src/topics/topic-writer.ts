@@ -40,6 +40,9 @@ export class TopicWriter<K, V> {
   readonly #partitioner: StreamPartitioner<K, V> | null;
   readonly #waiting: Set<() => void>;
   readonly partitionCount: number;
+  /** Records whose partitioner has promised its word. */
+  readonly #sending = new Set<Promise<void>>();
+  #sendFailure: unknown = null;
 
   private constructor(
     producer: ProducerPort,
@@ -97,7 +100,7 @@ export class TopicWriter<K, V> {
    * WrongTypeError for a key or value that is not of its serde's type.
    */
   send(key: K | null, value: V | null, record: WrittenRecord): void {
-    this.#sender.send(
+    const sent = this.#sender.send(
       key,
       this.#key,
       value,
@@ -106,6 +109,7 @@ export class TopicWriter<K, V> {
       record.headers ?? null,
       this.#partitioner,
     );
+    if (sent !== undefined) this.#waitFor(sent);
   }
 
   /** Where the default partitioner puts a record with this key, as any Kafka client does. */
@@ -123,6 +127,7 @@ export class TopicWriter<K, V> {
 
   /** Resolves when there is room again; rejects with the first delivery failure. */
   async drained(): Promise<void> {
+    this.#throwSendFailure();
     if (this.#producer.failure !== null) throw this.#producer.failure;
     if (!this.#producer.isFull) return;
     await new Promise<void>((resolve) => this.#waiting.add(resolve));
@@ -133,17 +138,36 @@ export class TopicWriter<K, V> {
 
   /** Resolves when all that was sent is acknowledged. */
   async flush(): Promise<void> {
+    await Promise.all(this.#sending);
+    this.#throwSendFailure();
     await this.#producer.flush();
   }
 
   /** Flushes and closes, within `timeoutMs`. */
   async close(timeoutMs = 30_000): Promise<void> {
     try {
-      await this.#producer.flush();
+      await this.flush();
     } catch (error) {
       if (!(error instanceof ShutdownError)) throw error;
     } finally {
       await this.#producer.close(timeoutMs);
     }
+  }
+
+  #waitFor(sent: Promise<void>): void {
+    const done: Promise<void> = sent
+      .catch((error: unknown) => {
+        this.#sendFailure ??= error;
+      })
+      .then(() => {
+        this.#sending.delete(done);
+      });
+    this.#sending.add(done);
+  }
+
+  #throwSendFailure(): void {
+    const failure = this.#sendFailure;
+    this.#sendFailure = null;
+    if (failure !== null) throw failure as Error;
   }
 }
