@@ -51,6 +51,12 @@ export const RETRY_BACKOFF_MS = 100;
 export const USER_DATA_MAX_BYTES = 4 * 1024 * 1024;
 /** Edit distance up to which a configuration name is suggested. */
 export const SUGGESTION_MAX_DISTANCE = 8;
+/** The same for keys of TLS and SASL: most that are not known belong into a Kafka instance. */
+export const SECURITY_SUGGESTION_MAX_DISTANCE = 2;
+/** Client tags, Kafka's bounds: how many, and characters of a key and of a value. */
+export const CLIENT_TAGS_MAX_COUNT = 5;
+export const CLIENT_TAG_KEY_MAX_CHARS = 20;
+export const CLIENT_TAG_VALUE_MAX_CHARS = 30;
 /** Default bound of `close()`, ms; without one a stream thread that hangs would hang its caller. */
 export const CLOSE_TIMEOUT_DEFAULT_MS = 60_000;
 

@@ -22,7 +22,8 @@ export function coerce(definition: Definition, raw: unknown): Coerced {
     case 'int':
     case 'long':
     case 'nullableInt':
-      if (raw === null && definition.type === 'nullableInt') return ok(null);
+    case 'nullableLong':
+      if (raw === null && definition.type.startsWith('nullable')) return ok(null);
       return coerceInteger(definition, raw);
     case 'double':
       return coerceDouble(raw);
@@ -66,7 +67,8 @@ function coerceInteger(definition: Definition, raw: unknown): Coerced {
     else if (/^-?\d+$/.test(raw.trim())) value = Number(raw);
   }
   if (value === null || !Number.isSafeInteger(value)) return wrong(what);
-  if (definition.type !== 'long' && Math.abs(value) > MAX_INT) return wrong(`${what} of 32 bits`);
+  const isLong = definition.type === 'long' || definition.type === 'nullableLong';
+  if (!isLong && Math.abs(value) > MAX_INT) return wrong(`${what} of 32 bits`);
   return ok(value);
 }
 

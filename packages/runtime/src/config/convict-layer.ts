@@ -11,7 +11,7 @@ function escapeName(name: string): string {
 }
 
 /** The environment variable of a key: `MILLRACE_COMMIT_INTERVAL_MS`. */
-function environmentName(name: string): string {
+export function environmentName(name: string): string {
   return `MILLRACE_${name.replaceAll(/[.-]/g, '_').toUpperCase()}`;
 }
 

@@ -5,6 +5,7 @@ import type {
 } from '../error-handlers.ts';
 import type { Serde } from '../serdes/serde.ts';
 import type { TimestampExtractor } from '../topology/built-topology.ts';
+import { optimizationProblem } from '../topology/optimize.ts';
 import { isTopicName, TOPIC_NAME_RULE } from '../topology/topic-name.ts';
 
 /** How a value is written, checked and typed. Names that end in `.ms` also take durations such as `5m`. */
@@ -15,6 +16,7 @@ export interface ConfigTypes {
   int: number;
   long: number;
   nullableInt: number | null;
+  nullableLong: number | null;
   double: number;
   list: readonly string[];
   deserializationHandler: DeserializationHandling;
@@ -32,7 +34,7 @@ export interface Allowed {
   readonly accepts: (value: unknown) => boolean;
 }
 
-type Importance = 'high' | 'medium' | 'low';
+export type Importance = 'high' | 'medium' | 'low';
 
 /**
  * One configuration key. `effect` is false for keys of Kafka Streams that are accepted, so that a
@@ -90,6 +92,31 @@ export function atMostEntries(max: number): Allowed {
   return {
     text: `at most ${String(max)} entries`,
     accepts: (value) => (value as readonly string[]).length <= max,
+  };
+}
+
+export function minusOneOrAtLeastOne(): Allowed {
+  return { text: '-1 or ≥ 1', accepts: (value) => value === -1 || (value as number) >= 1 };
+}
+
+/** At least one; IPv6 addresses in brackets. */
+export function hostPorts(): Allowed {
+  return {
+    text: 'host:port, one or more',
+    accepts: (value) => {
+      const entries = value as readonly string[];
+      return entries.length > 0 && entries.every((entry) => HOST_PORT.test(entry));
+    },
+  };
+}
+
+const HOST_PORT = /^(\[[0-9a-f:.%]+\]|[^\s:/[\]]+):\d{1,5}$/i;
+
+/** What `topology.optimization` takes. */
+export function optimizations(): Allowed {
+  return {
+    text: 'none, all, or a list of names with commas',
+    accepts: (value) => optimizationProblem(value as string) === null,
   };
 }
 

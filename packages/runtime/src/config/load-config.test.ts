@@ -63,13 +63,13 @@ describe('loadConfig', () => {
         'consumer.fetch.max.bytes': 2,
         'main.consumer.fetch.max.bytes': 3,
         'producer.linger.ms': 5,
-        'topic.segment.bytes': 1024,
+        'topic.segment.bytes': 16_384,
       },
     });
     expect(config.mainConsumer['fetch.max.bytes']).toBe(3);
     expect(config.restoreConsumer['fetch.max.bytes']).toBe(2);
     expect(config.producer['linger.ms']).toBe(5);
-    expect([...config.topicDefaults]).toEqual([['segment.bytes', '1024']]);
+    expect([...config.topicDefaults]).toEqual([['segment.bytes', '16384']]);
   });
 
   it('keeps handlers and serdes as they are', () => {
@@ -177,9 +177,84 @@ describe('loadConfig', () => {
     expect(problemsOf({ ...base, [key]: '..' })).toContain(key);
   });
 
-  it('names the keys that are set although they have no effect', () => {
-    const config = loadConfig({ config: { ...base, 'poll.ms': 5, 'commit.interval.ms': 5 } });
-    expect(config.withoutEffect).toEqual(['poll.ms']);
+  it('names the keys that are set although they have no effect, wherever they were', () => {
+    const config = loadConfig({
+      config: {
+        ...base,
+        'poll.ms': 5,
+        'commit.interval.ms': 5,
+        'max.poll.records': 10,
+        'main.consumer.max.poll.records': 20,
+        'producer.request.timeout.ms': 5_000,
+        'admin.request.timeout.ms': 5_000,
+        'client.tag.zone': 'a',
+      },
+      file: '{"num.standby.replicas": 1}',
+      environment: { MILLRACE_UPGRADE_FROM: '4.3' },
+    });
+    expect([...config.withoutEffect].sort()).toEqual([
+      'admin.request.timeout.ms',
+      'client.tag.zone',
+      'main.consumer.max.poll.records',
+      'max.poll.records',
+      'num.standby.replicas',
+      'poll.ms',
+      'producer.request.timeout.ms',
+      'upgrade.from',
+    ]);
+  });
+
+  it('takes the whole configuration of the clients of a Java application', () => {
+    const config = loadConfig({
+      config: {
+        ...base,
+        'retry.backoff.max.ms': 5,
+        'consumer.client.rack': 'r1',
+        'producer.retries': 3,
+        'main.consumer.max.poll.interval.ms': '10m',
+      },
+    });
+    expect(config.mainConsumer['max.poll.interval.ms']).toBe(600_000);
+    expect(config.producer['retries']).toBe(3);
+  });
+
+  it('points at a Kafka instance for keys of TLS and SASL that it does not know', () => {
+    const message = problemsOf({
+      ...base,
+      'ssl.truststore.location': 'x',
+      'sasl.mechanisn': 'PLAIN',
+    });
+    expect(message).toContain('ssl.truststore.location is not known; certificates');
+    expect(message).toContain('sasl.mechanisn is not known; did you mean sasl.mechanism?');
+  });
+
+  it.each([
+    ['brokers without a port', { 'bootstrap.servers': 'a:1,b' }, 'host:port, one or more'],
+    ['an older version', { 'upgrade.from': '2.3' }, 'one of null, 2.4'],
+    ['an optimization', { 'topology.optimization': 'some' }, 'none, all, or a list'],
+    ['no replicas', { 'replication.factor': 0 }, '-1 or ≥ 1'],
+    ['a strategy', { 'metadata.recovery.strategy': 'wait' }, 'one of none, rebootstrap'],
+    ['an empty instance', { 'group.instance.id': '' }, 'not empty'],
+    ['too little time', { 'producer.delivery.timeout.ms': 40_000 }, '≥ 40100, linger.ms and'],
+    ['small segments', { 'topic.segment.bytes': '1000' }, '≥ batch.size (16384), not 1000'],
+    ['long tags', { 'client.tag.a': 'x'.repeat(31) }, 'at most 30 characters, not 31'],
+    ['long names of tags', { [`client.tag.${'x'.repeat(21)}`]: 'a' }, '1 to 20 characters'],
+    ['tags not given', { 'rack.aware.assignment.tags': 'zone' }, 'client.tag.zone is not given'],
+  ])('says what is allowed: %s', (_, wrong, text) => {
+    expect(problemsOf({ ...base, ...wrong })).toContain(text);
+  });
+
+  it('refuses more tags than Kafka Streams', () => {
+    const tags = Object.fromEntries(
+      ['a', 'b', 'c', 'd', 'e', 'f'].map((t) => [`client.tag.${t}`, t]),
+    );
+    expect(problemsOf({ ...base, ...tags })).toContain('at most 5 tags, not 6');
+  });
+
+  it('takes addresses by name, by number and of IPv6', () => {
+    const servers = 'kafka-1.example:9092, 10.0.0.1:9092,[::1]:9092';
+    const config = loadConfig({ config: { ...base, 'bootstrap.servers': servers } });
+    expect(config.get('bootstrap.servers')).toHaveLength(3);
   });
 
   it('needs no bootstrap.servers where the brokers are known otherwise', () => {

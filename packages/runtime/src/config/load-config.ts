@@ -1,5 +1,6 @@
 import { ConfigError } from '../errors.ts';
-import { SUGGESTION_MAX_DISTANCE } from '../limits.ts';
+import { SECURITY_SUGGESTION_MAX_DISTANCE, SUGGESTION_MAX_DISTANCE } from '../limits.ts';
+import { checkTogether } from './check-together.ts';
 import { consumerDefinitions, producerDefinitions } from './client-definitions.ts';
 import type {
   ConsumerValues,
@@ -10,13 +11,11 @@ import type {
 import type { Problem } from './convict-layer.ts';
 import { resolveLayer } from './convict-layer.ts';
 import type { Definition } from './definition.ts';
+import { GivenKeys, isBelowOpenPrefix, knownNames } from './given-keys.ts';
 import { nearestName } from './nearest-name.ts';
+import { mergeOtherNames } from './other-names.ts';
 import { StreamsConfig } from './streams-config.ts';
 import { streamsDefinitions } from './streams-definitions.ts';
-
-const consumerPrefixes = ['consumer.', 'main.consumer.', 'restore.consumer.', 'global.consumer.'];
-/** Any name may follow: topic configs and tags are not ours to know, and admin keys have no effect. */
-const openPrefixes = ['topic.', 'client.tag.', 'admin.'];
 
 export interface ConfigSources {
   /** Given in code. */
@@ -65,11 +64,9 @@ export function loadConfig(sources: ConfigSources): StreamsConfig {
     problems,
   ) as unknown as ProducerValues;
 
-  mergePurgeInterval(streams, layers, environment, problems);
-  mergeHandlers(streams, layers, environment);
-  mergeStores(streams, layers, environment);
-  checkTogether(mainConsumer, problems);
-  checkSasl(streams, problems);
+  const given = new GivenKeys(layers, environment);
+  mergeOtherNames(streams, given, problems);
+  checkTogether({ streams, mainConsumer, producer }, given, problems);
   if (problems.length > 0) throw configError(problems);
   return new StreamsConfig({
     streams: streams as unknown as StreamsValues,
@@ -77,8 +74,8 @@ export function loadConfig(sources: ConfigSources): StreamsConfig {
     restoreConsumer,
     globalConsumer,
     producer,
-    topicDefaults: topicDefaults(layers),
-    withoutEffect: withoutEffect(layers),
+    topicDefaults: topicDefaults(given),
+    withoutEffect: given.withoutEffect(),
   });
 }
 
@@ -105,23 +102,21 @@ function readFileLayer(
   return new Map(Object.entries(parsed));
 }
 
-function knownNames(): string[] {
-  const names: string[] = streamsDefinitions.map(({ name }) => name);
-  for (const { name } of consumerDefinitions) {
-    names.push(name, ...consumerPrefixes.map((prefix) => prefix + name));
+function findUnknown(layer: ReadonlyMap<string, unknown>, problems: Problem[]): void {
+  const known = knownNames();
+  for (const name of layer.keys()) {
+    if (known.has(name) || isBelowOpenPrefix(name)) continue;
+    problems.push({ name, text: `is not known${hint(name, known)}` });
   }
-  for (const { name } of producerDefinitions) names.push(name, `producer.${name}`);
-  return names;
 }
 
-function findUnknown(layer: ReadonlyMap<string, unknown>, problems: Problem[]): void {
-  const known = new Set(knownNames());
-  for (const name of layer.keys()) {
-    if (known.has(name) || openPrefixes.some((prefix) => name.startsWith(prefix))) continue;
-    const nearest = nearestName(name, known, SUGGESTION_MAX_DISTANCE);
-    const hint = nearest === null ? '' : `; did you mean ${nearest}?`;
-    problems.push({ name, text: `is not known${hint}` });
-  }
+function hint(name: string, known: Iterable<string>): string {
+  const isSecurity = /(^|\.)(ssl|sasl)\./.test(name);
+  const maxDistance = isSecurity ? SECURITY_SUGGESTION_MAX_DISTANCE : SUGGESTION_MAX_DISTANCE;
+  const nearest = nearestName(name, known, maxDistance);
+  if (nearest !== null) return `; did you mean ${nearest}?`;
+  if (!isSecurity) return '';
+  return '; certificates and other mechanisms come with a Kafka instance: new KafkaStreams(topology, config, { kafka })';
 }
 
 /** The keys of a table, under each of the prefixes; a later prefix counts for more. */
@@ -140,98 +135,8 @@ function pick(
   return picked;
 }
 
-/** Kafka ships the key as repartition.purge.interval.ms; it is the same one under another name. */
-function mergePurgeInterval(
-  streams: Record<string, unknown>,
-  layers: readonly ReadonlyMap<string, unknown>[],
-  environment: Readonly<Record<string, string | undefined>>,
-  problems: Problem[],
-): void {
-  const isSet = (name: string, variable: string): boolean =>
-    environment[variable] !== undefined || layers.some((layer) => layer.has(name));
-  const own = isSet('delete.interval.ms', 'MILLRACE_DELETE_INTERVAL_MS');
-  const alias = isSet('repartition.purge.interval.ms', 'MILLRACE_REPARTITION_PURGE_INTERVAL_MS');
-  const ownValue = streams['delete.interval.ms'];
-  const aliasValue = streams['repartition.purge.interval.ms'];
-  if (own && alias && ownValue !== aliasValue) {
-    problems.push({
-      name: 'delete.interval.ms',
-      text: `is ${String(ownValue)}, but repartition.purge.interval.ms is ${String(aliasValue)}: they are one setting, give one of them`,
-    });
-  }
-  const value = alias && !own ? aliasValue : ownValue;
-  streams['delete.interval.ms'] = value;
-  streams['repartition.purge.interval.ms'] = value;
-}
-
-/** The former names of what the stores are told; the present ones count if both are given. */
-function mergeStores(
-  streams: Record<string, unknown>,
-  layers: readonly ReadonlyMap<string, unknown>[],
-  environment: Readonly<Record<string, string | undefined>>,
-): void {
-  const isSet = (name: string): boolean =>
-    environment[`MILLRACE_${name.toUpperCase().replaceAll('.', '_')}`] !== undefined ||
-    layers.some((layer) => layer.has(name));
-  if (!isSet('statestore.cache.max.bytes')) {
-    streams['statestore.cache.max.bytes'] = streams['cache.max.bytes.buffering'];
-  }
-  streams['cache.max.bytes.buffering'] = streams['statestore.cache.max.bytes'];
-  if (!isSet('dsl.store.suppliers.class') && streams['default.dsl.store'] === 'in_memory') {
-    streams['dsl.store.suppliers.class'] = 'inMemory';
-  }
-}
-
-/** Kafka Streams still takes the older names of two handlers; the newer ones count if both are given. */
-function mergeHandlers(
-  streams: Record<string, unknown>,
-  layers: readonly ReadonlyMap<string, unknown>[],
-  environment: Readonly<Record<string, string | undefined>>,
-): void {
-  for (const what of ['deserialization', 'production']) {
-    const name = `${what}.exception.handler`;
-    const variable = `MILLRACE_${what.toUpperCase()}_EXCEPTION_HANDLER`;
-    const isSet = environment[variable] !== undefined || layers.some((layer) => layer.has(name));
-    if (!isSet) streams[name] = streams[`default.${name}`];
-    streams[`default.${name}`] = streams[name];
-  }
-}
-
-function checkTogether(consumer: ConsumerValues, problems: Problem[]): void {
-  const heartbeat = consumer['heartbeat.interval.ms'];
-  const session = consumer['session.timeout.ms'];
-  if (heartbeat >= session) {
-    problems.push({
-      name: 'heartbeat.interval.ms',
-      text: `must be below session.timeout.ms (${String(session)}), not ${String(heartbeat)}`,
-    });
-  }
-}
-
-function checkSasl(streams: Readonly<Record<string, unknown>>, problems: Problem[]): void {
-  const protocol = streams['security.protocol'];
-  if (protocol !== 'SASL_PLAINTEXT' && protocol !== 'SASL_SSL') return;
-  for (const name of ['sasl.username', 'sasl.password']) {
-    if (streams[name] === null) problems.push({ name, text: `is required under ${protocol}` });
-  }
-}
-
-function topicDefaults(layers: readonly ReadonlyMap<string, unknown>[]): Map<string, string> {
-  const defaults = new Map<string, string>();
-  for (const layer of layers) {
-    for (const [name, value] of layer) {
-      if (name.startsWith('topic.')) defaults.set(name.slice('topic.'.length), String(value));
-    }
-  }
-  return defaults;
-}
-
-function withoutEffect(layers: readonly ReadonlyMap<string, unknown>[]): string[] {
-  const names = new Set(layers.flatMap((layer) => [...layer.keys()]));
-  const silent = [...streamsDefinitions, ...consumerDefinitions, ...producerDefinitions].filter(
-    ({ effect }) => !effect,
-  );
-  return silent.map(({ name }) => name).filter((name) => names.has(name));
+function topicDefaults(given: GivenKeys): Map<string, string> {
+  return new Map([...given.below('topic.')].map(([name, value]) => [name, String(value)]));
 }
 
 function configError(problems: readonly Problem[]): ConfigError {

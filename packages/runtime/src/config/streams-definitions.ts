@@ -5,8 +5,11 @@ import {
   atMostEntries,
   define,
   hostPortOrEmpty,
+  hostPorts,
+  minusOneOrAtLeastOne,
   notEmpty,
   oneOf,
+  optimizations,
   topicNameOrNull,
   topicNamePart,
 } from './definition.ts';
@@ -25,6 +28,13 @@ const storeSuppliers = [
   'org.apache.kafka.streams.state.BuiltInDslStoreSuppliers$InMemoryDslStoreSuppliers',
 ] as const;
 
+/** What `upgrade.from` takes in 4.4. */
+const upgradableVersions = [
+  ...['2.4', '2.5', '2.6', '2.7', '2.8'],
+  ...['3.0', '3.1', '3.2', '3.3', '3.4', '3.5', '3.6', '3.7', '3.8', '3.9'],
+  ...['4.0', '4.1', '4.2', '4.3'],
+];
+
 /** The configuration of Kafka Streams 4.4, and delete.interval.ms. */
 export const streamsDefinitions = [
   define(
@@ -37,7 +47,7 @@ export const streamsDefinitions = [
   define('bootstrap.servers', 'list', [], 'Brokers to ask first, host:port.', {
     isRequired: true,
     importance: 'high',
-    allowed: notEmpty(),
+    allowed: hostPorts(),
   }),
   define(
     'num.stream.threads',
@@ -145,14 +155,14 @@ export const streamsDefinitions = [
     'int',
     -1,
     "Replicas of internal topics; -1 is the broker's default.",
-    { allowed: atLeast(-1) },
+    { importance: 'medium', allowed: minusOneOrAtLeastOne() },
   ),
   define(
     'topology.optimization',
     'string',
     'none',
-    'Optimizations of the topology: none, all, or a list of names.',
-    { importance: 'medium' },
+    'Optimizations of the topology: none, all, or some of reuse.ktable.source.topics, merge.repartition.topics and single.store.self.join. As in Kafka Streams it counts where the topology is built: give it to build() of the StreamsBuilder.',
+    { importance: 'medium', allowed: optimizations() },
   ),
   define(
     'windowstore.changelog.additional.retention.ms',
@@ -172,8 +182,8 @@ export const streamsDefinitions = [
     'application.server',
     'string',
     '',
-    'host:port at which this instance can be asked for its state.',
-    { allowed: hostPortOrEmpty() },
+    `host:port at which this instance can be asked for its state. ${notYet}`,
+    { allowed: hostPortOrEmpty(), ...none },
   ),
   define(
     'statestore.cache.max.bytes',
@@ -234,10 +244,13 @@ export const streamsDefinitions = [
     `Distance of rebalances that look for warmed-up tasks. ${notYet}`,
     { allowed: atLeast(60_000), ...none },
   ),
-  define('processing.exception.handler.global.enabled', 'boolean', false, notYet, {
-    importance: 'high',
-    ...none,
-  }),
+  define(
+    'processing.exception.handler.global.enabled',
+    'boolean',
+    false,
+    'Whether processing.exception.handler is asked for global stores, too.',
+    { importance: 'high' },
+  ),
   define(
     'dsl.store.format',
     'string',
@@ -256,8 +269,7 @@ export const streamsDefinitions = [
     'log.summary.interval.ms',
     'long',
     120_000,
-    `Distance of summary lines in the log. ${notYet}`,
-    none,
+    'Each stream thread logs at info, this often, how much it has done since the line before; 0 or below: never.',
   ),
   define(
     'poll.ms',
@@ -342,7 +354,10 @@ export const streamsDefinitions = [
     'How often it is looked for new topics that match the pattern of a source.',
     { allowed: atLeast(0) },
   ),
-  define('metadata.recovery.strategy', 'string', 'rebootstrap', transport, none),
+  define('metadata.recovery.strategy', 'string', 'rebootstrap', transport, {
+    allowed: oneOf('none', 'rebootstrap'),
+    ...none,
+  }),
   define('metadata.recovery.rebootstrap.trigger.ms', 'long', 300_000, transport, {
     allowed: atLeast(0),
     ...none,
@@ -365,7 +380,7 @@ export const streamsDefinitions = [
     { importance: 'medium', ...none },
   ),
   define('rack.aware.assignment.strategy', 'string', 'none', notYet, {
-    allowed: oneOf('none'),
+    allowed: oneOf('none', 'min_traffic', 'balance_subtopology'),
     ...none,
   }),
   define('rack.aware.assignment.tags', 'list', [], notYet, { allowed: atMostEntries(5), ...none }),
@@ -376,7 +391,7 @@ export const streamsDefinitions = [
     'nullableString',
     null,
     'Versions of Kafka Streams; accepted, without effect.',
-    none,
+    { allowed: oneOf(null, ...upgradableVersions), ...none },
   ),
   define('allow.os.group.write.access', 'boolean', false, notYet, none),
   define('built.in.metrics.version', 'string', 'latest', 'There is one version.', {
@@ -392,10 +407,22 @@ export const streamsDefinitions = [
     'Former name of dsl.store.suppliers.class, which counts if both are given.',
     { allowed: oneOf('rocksDB', 'in_memory') },
   ),
-  define('default.list.key.serde.inner', 'nullableString', null, jvm, none),
-  define('default.list.key.serde.type', 'nullableString', null, jvm, none),
-  define('default.list.value.serde.inner', 'nullableString', null, jvm, none),
-  define('default.list.value.serde.type', 'nullableString', null, jvm, none),
+  define('default.list.key.serde.inner', 'nullableString', null, jvm, {
+    importance: 'medium',
+    ...none,
+  }),
+  define('default.list.key.serde.type', 'nullableString', null, jvm, {
+    importance: 'medium',
+    ...none,
+  }),
+  define('default.list.value.serde.inner', 'nullableString', null, jvm, {
+    importance: 'medium',
+    ...none,
+  }),
+  define('default.list.value.serde.type', 'nullableString', null, jvm, {
+    importance: 'medium',
+    ...none,
+  }),
   define(
     'dsl.store.suppliers.class',
     'string',
@@ -406,7 +433,7 @@ export const streamsDefinitions = [
   define('metric.reporters', 'list', [], jvm, none),
   define('processor.wrapper.class', 'nullableString', null, jvm, none),
   define('rocksdb.config.setter', 'nullableString', null, jvm, none),
-  define('task.assignor.class', 'nullableString', null, jvm, none),
-  define('window.size.ms', 'nullableInt', null, jvm, none),
+  define('task.assignor.class', 'nullableString', null, jvm, { importance: 'medium', ...none }),
+  define('window.size.ms', 'nullableLong', null, jvm, none),
   define('windowed.inner.class.serde', 'nullableString', null, jvm, none),
 ] as const;

@@ -8,6 +8,7 @@ import { MetricsGroup } from './registry.ts';
 interface MeasuredTasks {
   readonly processedCount: number;
   readonly droppedCount: number;
+  readonly punctuatedCount: number;
   readonly createdCount: number;
   readonly closedCount: number;
 }
@@ -36,6 +37,7 @@ export function registerThreadMetrics(
     .add('thread-start-time', 'When the thread was started, epoch ms.', thread.startedAtMs)
     .add('process-total', 'Records processed.', () => tasks.processedCount)
     .add('dropped-records-total', 'Records dropped.', () => tasks.droppedCount)
+    .add('punctuate-total', 'Calls of punctuators.', () => tasks.punctuatedCount)
     .add('commit-total', 'Commits that succeeded.', () => committer.commitCount)
     .add('commit-latency-avg', 'Average time of a commit, ms.', () => committer.latencyAvgMs)
     .add('commit-latency-max', 'Longest time of a commit, ms.', () => committer.latencyMaxMs)

@@ -14,9 +14,15 @@ export class Punctuations {
   readonly #failed: PunctuationFailed;
   readonly #streamTime = new PunctuationQueue();
   readonly #wallClock = new PunctuationQueue();
+  #calledCount = 0;
 
   constructor(failed: PunctuationFailed) {
     this.#failed = failed;
+  }
+
+  /** How often a punctuator was called so far. */
+  get calledCount(): number {
+    return this.#calledCount;
   }
 
   /** Stream time at which the next call is due; Infinity if there is none. */
@@ -62,6 +68,7 @@ export class Punctuations {
   }
 
   #call({ node, punctuate }: Punctuation, nowMs: number): Outcome {
+    this.#calledCount++;
     let outcome: Outcome;
     try {
       outcome = punctuate(nowMs);

@@ -166,6 +166,10 @@ export class StreamTask implements CommittableTask {
     return this.#context.dropped.count;
   }
 
+  get punctuatedCount(): number {
+    return this.#punctuations.calledCount;
+  }
+
   get enforcedProcessingCount(): number {
     return this.#group.enforcedCount;
   }

@@ -38,6 +38,7 @@ import { openOutput } from './thread-output.ts';
 import { openFetcher, openGroup, openRestoreFetcher } from './thread-ports.ts';
 import type { ThreadEvent, ThreadState } from './thread-states.ts';
 import { threadTransitions } from './thread-states.ts';
+import { ThreadSummary } from './thread-summary.ts';
 import { createTaskManager } from './thread-tasks.ts';
 
 /**
@@ -65,6 +66,7 @@ export class StreamThread {
   readonly #failures: TaskFailures;
   readonly #restorer: Restorer;
   readonly #tasks: TaskManager;
+  readonly #summary: ThreadSummary;
   readonly #removeMetrics: () => void;
   #isGateOpen = false;
   /** Counts turns, so that every task has its own however short the time is. */
@@ -148,15 +150,24 @@ export class StreamThread {
       },
       wake,
     });
+    const measured = {
+      tasks: this.#tasks,
+      committer,
+      purger: this.#purger,
+      restorer: this.#restorer,
+    };
     this.#removeMetrics = registerThreadMetrics(options.metrics, {
       clientId: options.clientId,
       name,
       state: () => this.state,
       startedAtMs: () => this.#startedAtMs,
-      tasks: this.#tasks,
-      committer,
-      purger: this.#purger,
-      restorer: this.#restorer,
+      ...measured,
+    });
+    this.#summary = new ThreadSummary({
+      thread: measured,
+      clock,
+      logger: this.#logger,
+      intervalMs: config.get('log.summary.interval.ms'),
     });
   }
 
@@ -253,7 +264,8 @@ export class StreamThread {
         if (this.#isGateOpen && this.#commits.isDue(this.#tasks.running)) {
           await this.#sections.run(() => this.#commit());
         }
-        const sleepMs = worked ? 0 : this.#msUntilDue();
+        this.#summary.logIfDue();
+        const sleepMs = worked ? 0 : Math.min(this.#msUntilDue(), this.#summary.msUntilDue());
         // Never on without a turn of the event loop: what is waited for may come from there.
         if (sleepMs <= 0) await this.#options.yieldToEventLoop();
         else await this.#sleeper.sleep(sleepMs);

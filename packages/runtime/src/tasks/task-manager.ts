@@ -50,6 +50,7 @@ export class TaskManager {
   #closedCount = 0;
   #processedByClosed = 0;
   #droppedByClosed = 0;
+  #punctuatedByClosed = 0;
 
   constructor(options: TaskManagerOptions) {
     this.#options = options;
@@ -89,6 +90,12 @@ export class TaskManager {
   get droppedCount(): number {
     let sum = this.#droppedByClosed;
     for (const task of this.#tasks.values()) sum += task.droppedCount;
+    return sum;
+  }
+
+  get punctuatedCount(): number {
+    let sum = this.#punctuatedByClosed;
+    for (const task of this.#tasks.values()) sum += task.punctuatedCount;
     return sum;
   }
 
@@ -147,6 +154,7 @@ export class TaskManager {
     this.#positions.delete(task.name);
     this.#processedByClosed += task.processedCount;
     this.#droppedByClosed += task.droppedCount;
+    this.#punctuatedByClosed += task.punctuatedCount;
     this.#closedCount++;
     const closing = task.close();
     if (closing === undefined) return;
