@@ -74,5 +74,7 @@ export const TOPIC_READER_CLOSE_TIMEOUT_MS = 2_000;
 export const LAST_RECORDS_STEP = 64n;
 /** Session of a group member that only asks for offsets, ms; it joins nothing, so nothing depends on it. */
 export const GROUP_PROGRESS_SESSION_MS = 45_000;
+/** Wait for another thread of the client to close a task's state, ms; then it is tried again later. */
+export const TASK_STATE_WAIT_MAX_MS = 5_000;
 /** State of tasks that are gone is looked for no more often than this, ms. */
 export const CLEAN_UP_INTERVAL_MIN_MS = 1_000;

@@ -7,9 +7,11 @@ import {
   openSync,
   readdirSync,
   readFileSync,
+  readSync,
   renameSync,
   rmSync,
   statSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs';
 import { open } from 'node:fs/promises';
@@ -34,7 +36,7 @@ export function removeDirectory(path: string): void {
 
 export interface FoundDirectory {
   readonly name: string;
-  /** Epoch ms. */
+  /** When it, or a file in it, was last changed, epoch ms. */
   readonly modifiedMs: number;
 }
 
@@ -43,7 +45,33 @@ export function listDirectories(path: string): FoundDirectory[] {
   if (!existsSync(path)) return [];
   return readdirSync(path, { withFileTypes: true })
     .filter((entry) => entry.isDirectory())
-    .map(({ name }) => ({ name, modifiedMs: statSync(`${path}/${name}`).mtimeMs }));
+    .map(({ name }) => ({ name, modifiedMs: modifiedMs(join(path, name)) }));
+}
+
+function modifiedMs(directory: string): number {
+  const files = readdirSync(directory).map((name) => join(directory, name));
+  return Math.max(...[directory, ...files].map((path) => statSync(path).mtimeMs));
+}
+
+/** Counts as changed from now on; nothing is done if it is not there. */
+export function touchDirectory(path: string, nowMs: number): void {
+  if (existsSync(path)) utimesSync(path, nowMs / 1_000, nowMs / 1_000);
+}
+
+/** Bytes; 0 if it is not there. */
+export function fileSize(path: string): number {
+  return existsSync(path) ? statSync(path).size : 0;
+}
+
+/** Up to `bytes` of the file. */
+export function readFileStart(path: string, bytes: number): Buffer {
+  const file = openSync(path, 'r');
+  try {
+    const start = Buffer.alloc(bytes);
+    return start.subarray(0, readSync(file, start, 0, bytes, 0));
+  } finally {
+    closeSync(file);
+  }
 }
 
 /** null if it is not there. */

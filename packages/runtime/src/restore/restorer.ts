@@ -141,6 +141,13 @@ export class Restorer {
       );
       return null;
     }
+    if (known !== null && known < beginning && target.store.isPersistent) {
+      this.#fail(
+        target,
+        `The store knows offset ${known.toString()}, but the changelog starts at ${beginning.toString()}: what was deleted in between is not known`,
+      );
+      return null;
+    }
     return new ChangelogReader(target, start, end < start ? start : end);
   }
 

@@ -24,6 +24,8 @@ export interface TaskEnvironment {
   readonly random: Random;
   /** Where persistent stores are kept; null if there are none. */
   readonly stateDirectory?: StateDirectory | null;
+  /** Whose tasks they are: the name of the thread. */
+  readonly owner?: string;
   /** The record cache of the thread; null if no store is cached. */
   readonly cache: RecordCache | null;
   readonly logger: Logger;
@@ -76,7 +78,7 @@ export function createTask(
 }
 
 function diskOf(
-  { stateDirectory, clock, onResumable }: TaskEnvironment,
+  { stateDirectory, owner = '', clock, onResumable }: TaskEnvironment,
   id: TaskId,
   storeCount: number,
 ): TaskDisk | null {
@@ -84,8 +86,9 @@ function diskOf(
   return new TaskDisk({
     directory: stateDirectory,
     taskName: taskName(id),
+    owner,
     tableCount: storeCount * STATE_TABLES_PER_STORE,
-    nowMs: clock.monotonicMs(),
+    clock,
     onSpilled: onResumable,
   });
 }

@@ -458,7 +458,9 @@ export class StreamThread {
   /** The loop goes on for the other tasks where the error allows it. */
   #onTaskFailure(error: Error, task: TaskName): void {
     this.#tasks.suspend(task);
-    if (error instanceof TaskCorruptedError && error.wipesState) this.#tasks.corrupted(task);
+    if (error instanceof TaskCorruptedError && error.wipesState) {
+      this.#tasks.corrupted(task, error);
+    }
     const action = this.#failures.decide(error, task);
     if (action === 'rejoin') {
       this.#giveUpTasks(error);

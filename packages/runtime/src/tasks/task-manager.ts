@@ -3,8 +3,10 @@ import { OffsetOutOfRangeError } from '../client/errors.ts';
 import type { FetchedPartition, FetchPort, TopicPartition } from '../client/ports.ts';
 import { topicPartitionKey } from '../client/ports.ts';
 import type { RestoreTarget } from '../restore/changelog-reader.ts';
+import type { TaskCorruptedError } from '../errors.ts';
 import type { Restorer } from '../restore/restorer.ts';
 import type { FlowControl } from './flow-control.ts';
+import type { LocalState } from './local-state.ts';
 import type { RecordQueue } from './record-queue.ts';
 import type { InputPosition, StreamTask } from './stream-task.ts';
 import type { TaskId } from '../operators/task-context.ts';
@@ -21,8 +23,8 @@ export interface TaskManagerOptions {
   readonly resetPosition: (partition: TopicPartition) => Promise<bigint>;
   /** Under read_committed a partition ends at its last stable offset. */
   readonly readsCommitted: boolean;
-  /** Removes what is on disk of a task that is closed. */
-  readonly wipeState?: (name: TaskName) => void;
+  /** What its tasks have on disk; none if they have nothing there. */
+  readonly localState?: LocalState;
   readonly onFailure: (error: Error, task: TaskName | null) => void;
   /** A task came to RUNNING. */
   readonly onRunning: () => void;
@@ -44,8 +46,6 @@ export class TaskManager {
   #running: StreamTask[] = [];
   /** Tasks whose processors or stores close asynchronously. */
   readonly #closing = new Map<TaskName, Promise<void>>();
-  /** Tasks whose state on disk is of no use. */
-  readonly #corrupted = new Set<TaskName>();
   #createdCount = 0;
   #closedCount = 0;
   #processedByClosed = 0;
@@ -121,9 +121,9 @@ export class TaskManager {
     await this.#open(created);
   }
 
-  /** What the task has on disk is of no use: it is removed before the task begins anew. */
-  corrupted(name: TaskName): void {
-    this.#corrupted.add(name);
+  /** What the task has on disk, or one of its stores, is of no use: it is removed before the task begins anew. */
+  corrupted(name: TaskName, error: TaskCorruptedError): void {
+    this.#options.localState?.corrupted(name, error);
   }
 
   /** Drops a suspended task's state in memory and begins it anew from what is committed. */
@@ -237,7 +237,8 @@ export class TaskManager {
       try {
         await this.#closing.get(task.name);
         if (this.#tasks.get(task.name) !== task) continue;
-        if (this.#corrupted.delete(task.name)) this.#options.wipeState?.(task.name);
+        await this.#options.localState?.prepare(task.name);
+        if (this.#tasks.get(task.name) !== task) continue;
         task.initialize();
         this.#restore(task, byKey);
       } catch (error) {

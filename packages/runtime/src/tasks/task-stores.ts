@@ -21,6 +21,8 @@ export class TaskStores {
   readonly entries: readonly TaskStore[];
   readonly #partition: number;
   readonly #buffers = new Map<string, PartitionBuffer>();
+  /** By store: what the producer had written to its changelog when it was opened, for an earlier task. */
+  readonly #ackedBefore = new Map<string, bigint | null>();
   /** By store: the changelog position up to which it was restored. */
   readonly #restoredEnds = new Map<string, bigint>();
   /** null: no store of the task is on disk. */
@@ -49,6 +51,7 @@ export class TaskStores {
       }
       const buffer = producer.partition(changelog.name, this.#partition);
       this.#buffers.set(store.name, buffer);
+      this.#ackedBefore.set(store.name, buffer.ackedEndOffset);
       store.open(context, buffer);
     }
   }
@@ -110,11 +113,12 @@ export class TaskStores {
     }
   }
 
-  /** A producer may have written to the partition before this task had it: the higher one counts. */
+  /** What the producer wrote for an earlier task says nothing: the topic may be another one by now. */
   #changelogOffset(storeName: string): bigint | null {
     const acked = this.#buffers.get(storeName)?.ackedEndOffset ?? null;
     const restored = this.#restoredEnds.get(storeName) ?? null;
-    if (acked === null || restored === null) return acked ?? restored;
+    if (acked === null || acked === this.#ackedBefore.get(storeName)) return restored;
+    if (restored === null) return acked;
     return acked > restored ? acked : restored;
   }
 

@@ -6,6 +6,7 @@ import type { OffsetReset } from '../topology/built-topology.ts';
 import { createTask, recordCacheFor } from './create-task.ts';
 import { FlowControl } from './flow-control.ts';
 import { findInputPositions, resetOffsets, type Resets } from './input-positions.ts';
+import { LocalState } from './local-state.ts';
 import type { TaskName } from './task-id.ts';
 import { TaskManager } from './task-manager.ts';
 import type { StreamThreadOptions } from './thread-options.ts';
@@ -23,7 +24,7 @@ export interface ThreadTaskParts {
 
 /** The task manager of a stream thread, as its configuration wants tasks to be. */
 export function createTaskManager(
-  { matcher, globalStores, stateDirectory, config, clock, random }: StreamThreadOptions,
+  { name, matcher, globalStores, stateDirectory, config, clock, random }: StreamThreadOptions,
   parts: ThreadTaskParts,
 ): TaskManager {
   const { group, fetcher, producer, restorer, logger } = parts;
@@ -33,6 +34,7 @@ export function createTaskManager(
     },
     globalStores,
     stateDirectory: stateDirectory ?? null,
+    owner: name,
     config,
     producer,
     clock,
@@ -60,7 +62,9 @@ export function createTaskManager(
       const offsets = await resetOffsets([partition], fetcher, resets);
       return [...offsets.values()][0] as bigint;
     },
-    wipeState: (name) => stateDirectory?.wipe(name),
+    ...(stateDirectory === undefined || stateDirectory === null
+      ? {}
+      : { localState: new LocalState({ directory: stateDirectory, clock, owner: name }) }),
     onFailure: parts.onFailure,
     onRunning: parts.onRunning,
   });

@@ -7,8 +7,10 @@ import {
   readSmallFile,
   removeDirectory,
   replaceFile,
+  touchDirectory,
 } from '../../platform/directories.ts';
 import { bootId, lockDirectory, type DirectoryLock } from '../../platform/directory-lock.ts';
+import { storageError } from '../storage-error.ts';
 
 /** Version of the layout; another one is wiped and restored. */
 const FORMAT = '1';
@@ -23,6 +25,13 @@ export interface StateDirectoryOptions {
   readonly logger: Logger;
 }
 
+/** Who uses a task's directory now. */
+interface Hold {
+  readonly holder: string;
+  readonly released: Promise<void>;
+  readonly release: () => void;
+}
+
 /**
  * `<state.dir>/<application.id>`: a directory per task, held by one process at a time.
  *
@@ -34,6 +43,8 @@ export class StateDirectory {
   readonly path: string;
   readonly #logger: Logger;
   readonly #lock: DirectoryLock;
+  readonly #held = new Map<string, Hold>();
+  #isClean = true;
 
   private constructor(path: string, lock: DirectoryLock, logger: Logger) {
     this.path = path;
@@ -45,7 +56,11 @@ export class StateDirectory {
   static async open(options: StateDirectoryOptions): Promise<StateDirectory> {
     const { stateDir, applicationId, logger } = options;
     const path = join(stateDir, applicationId);
-    makeDirectory(path);
+    try {
+      makeDirectory(path);
+    } catch (error) {
+      throw storageError(error, path, null);
+    }
     const lock = await lockDirectory(path).catch((error: unknown) => {
       throw new StateDirLockedError(
         `${(error as Error).message}: stop it, or give this instance another state.dir`,
@@ -53,9 +68,52 @@ export class StateDirectory {
       );
     });
     const directory = new StateDirectory(path, lock, logger);
-    directory.#wipeWhatCannotBeTrusted();
-    directory.#mark(false);
+    try {
+      directory.#wipeWhatCannotBeTrusted();
+      directory.#mark(false);
+    } catch (error) {
+      await lock.release();
+      throw storageError(error, path, null);
+    }
     return directory;
+  }
+
+  /**
+   * Takes a task's directory: while a task moves from one stream thread to another, the former may
+   * still be writing.
+   *
+   * @throws StateDirLockedError when somebody has it
+   */
+  hold(taskName: string, holder: string): void {
+    const current = this.#held.get(taskName);
+    if (current !== undefined) {
+      throw new StateDirLockedError(
+        `${this.taskPath(taskName)} is still in use by ${current.holder}: ${holder} tries again`,
+        { context: { task: taskName, directory: this.taskPath(taskName) } },
+      );
+    }
+    let release: () => void = () => undefined;
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    this.#held.set(taskName, { holder, released, release });
+  }
+
+  /**
+   * Its holder has closed it. `isClean`: all of it, and synced.
+   *
+   * @param nowMs epoch ms; the age of what is left there counts from here
+   */
+  release(taskName: string, nowMs: number, isClean: boolean): void {
+    this.#isClean &&= isClean;
+    touchDirectory(this.taskPath(taskName), nowMs);
+    this.#held.get(taskName)?.release();
+    this.#held.delete(taskName);
+  }
+
+  /** Resolves when nobody uses the task's directory; at once if nobody does. */
+  released(taskName: string): Promise<void> | undefined {
+    return this.#held.get(taskName)?.released;
   }
 
   taskPath(taskName: string): string {
@@ -78,7 +136,7 @@ export class StateDirectory {
   /** Removes the state of tasks that nobody here owns and that was not touched for `ageMs`. */
   cleanUp(isOwned: (taskName: string) => boolean, nowMs: number, ageMs: number): void {
     for (const { name, modifiedMs } of this.#taskDirectories()) {
-      if (isOwned(name) || nowMs - modifiedMs < ageMs) continue;
+      if (this.#held.has(name) || isOwned(name) || nowMs - modifiedMs < ageMs) continue;
       this.#logger.info(
         { task: name, directory: this.path },
         'state of a task that is gone removed',
@@ -95,8 +153,11 @@ export class StateDirectory {
 
   /** `isClean`: everything in it is closed and synced. */
   async close(isClean: boolean): Promise<void> {
-    if (isClean) this.#mark(true);
-    await this.#lock.release();
+    try {
+      if (isClean && this.#isClean && this.#held.size === 0) this.#mark(true);
+    } finally {
+      await this.#lock.release();
+    }
   }
 
   #taskDirectories(): ReturnType<typeof listDirectories> {

@@ -1,8 +1,10 @@
 import { join } from 'node:path';
 import { open, type Database, type RootDatabase } from 'lmdb';
-import { StorageFullError, StorageIoError, TaskCorruptedError } from '../../errors.ts';
+import { TaskCorruptedError } from '../../errors.ts';
 import { makeDirectory, syncFile } from '../../platform/directories.ts';
 import { LMDB_TABLES_SPARE } from '../limits.ts';
+import { storageError } from '../storage-error.ts';
+import { damageOf } from './data-file.ts';
 import { StateTable } from './state-table.ts';
 
 /** Version of the layout below a task's directory. Another one is not opened, but wiped and restored. */
@@ -57,13 +59,19 @@ export class StateEnvironment {
 
   /** @throws TaskCorruptedError when what is there cannot be used: wipe the directory, and restore */
   static open(options: EnvironmentOptions): StateEnvironment {
+    const { directory, taskId } = options;
     try {
+      const damage = damageOf(join(directory, DATA_FILE));
+      if (damage !== null) throw corrupted(options, `is damaged (${DATA_FILE}: ${damage})`);
       const environment = new StateEnvironment(options);
-      environment.#checkFormat();
-      return environment;
+      const format = environment.#format();
+      if (format === FORMAT) return environment;
+      // Nothing waits to be written, so it is closed when this returns.
+      void environment.#root.close();
+      throw corrupted(options, `has the format ${format}, this version reads ${FORMAT}`);
     } catch (error) {
       if (error instanceof TaskCorruptedError) throw error;
-      throw storageError(error, options.taskId, options.directory);
+      throw storageError(error, directory, taskId);
     }
   }
 
@@ -136,41 +144,21 @@ export class StateEnvironment {
     try {
       await write();
     } catch (error) {
-      throw storageError(error, this.#taskId, this.directory);
+      throw storageError(error, this.directory, this.#taskId);
     }
   }
 
-  #checkFormat(): void {
+  #format(): string {
     const meta = this.#root.openDB<string, string>({ name: META_TABLE, encoding: 'string' });
     const found = meta.get(FORMAT_KEY);
-    if (found === undefined) {
-      meta.putSync(FORMAT_KEY, FORMAT);
-    } else if (found !== FORMAT) {
-      throw new TaskCorruptedError(
-        `The state of task ${this.#taskId} in ${this.directory} has the format ${found}, this version reads ${FORMAT}; it is wiped and restored`,
-        { context: { task: this.#taskId, directory: this.directory }, wipesState: true },
-      );
-    }
+    if (found === undefined) meta.putSync(FORMAT_KEY, FORMAT);
+    return found ?? FORMAT;
   }
 }
 
-function storageError(error: unknown, taskId: string, directory: string): Error {
-  const why = error instanceof Error ? error.message : String(error);
-  const context = { task: taskId, directory };
-  if (/no space|ENOSPC|MDB_MAP_FULL/i.test(why)) {
-    return new StorageFullError(
-      `The disk of ${directory} is full: the state of task ${taskId} cannot be written. Make room and start again; nothing that was committed is lost`,
-      { cause: error, context },
-    );
-  }
-  if (/MDB_(INVALID|CORRUPTED|VERSION_MISMATCH|PAGE_NOTFOUND|PANIC|BAD_)/.test(why)) {
-    return new TaskCorruptedError(
-      `The state of task ${taskId} in ${directory} is damaged (${why}); it is wiped and restored`,
-      { cause: error, context, wipesState: true },
-    );
-  }
-  return new StorageIoError(`The state of task ${taskId} in ${directory}: ${why}`, {
-    cause: error,
-    context,
-  });
+function corrupted({ directory, taskId }: EnvironmentOptions, what: string): TaskCorruptedError {
+  return new TaskCorruptedError(
+    `The state of task ${taskId} in ${directory} ${what}; it is wiped and restored`,
+    { context: { task: taskId, directory }, wipesState: true },
+  );
 }

@@ -1,4 +1,5 @@
 import { SPILL_BYTES, SPILL_INTERVAL_MS } from '../limits.ts';
+import type { Clock } from '../../platform/clock.ts';
 import type { StateDirectory } from '../directory/state-directory.ts';
 import { StateEnvironment } from './environment.ts';
 import type { PersistentStore } from '../store.ts';
@@ -6,10 +7,11 @@ import type { PersistentStore } from '../store.ts';
 export interface TaskDiskOptions {
   readonly directory: StateDirectory;
   readonly taskName: string;
+  /** Who has the task, in words. */
+  readonly owner: string;
   /** Tables that its stores may have open at a time. */
   readonly tableCount: number;
-  /** Monotonic. */
-  readonly nowMs: number;
+  readonly clock: Clock;
   /** Whoever waits for the disk may go on. */
   readonly onSpilled: () => void;
 }
@@ -19,35 +21,38 @@ export interface TaskDiskOptions {
  * enough is committed or has waited long enough, and closed with all that is committed.
  */
 export class TaskDisk {
-  readonly #directory: StateDirectory;
-  readonly #taskName: string;
-  readonly #tableCount: number;
+  readonly #options: TaskDiskOptions;
   readonly #stores: PersistentStore[] = [];
   #environment: StateEnvironment | null = null;
   #spilling: Promise<void> | null = null;
   #spilledMs: number;
+  #isHeld = false;
+  /** Once something could not be written, nothing is: a later offset would speak of rows that are missing. */
+  #isBroken = false;
   #failure: unknown = null;
-  readonly #onSpilled: () => void;
 
   constructor(options: TaskDiskOptions) {
-    this.#directory = options.directory;
-    this.#taskName = options.taskName;
-    this.#tableCount = options.tableCount;
-    this.#spilledMs = options.nowMs;
-    this.#onSpilled = options.onSpilled;
+    this.#options = options;
+    this.#spilledMs = options.clock.monotonicMs();
   }
 
   /**
    * Where the store is kept; from now on what it commits is written there.
    *
    * @throws TaskCorruptedError when what is there cannot be used
+   * @throws StateDirLockedError when another thread has it
    */
   diskOf(store: PersistentStore): StateEnvironment {
+    const { directory, taskName, owner, tableCount } = this.#options;
+    if (!this.#isHeld) {
+      directory.hold(taskName, owner);
+      this.#isHeld = true;
+    }
     this.#stores.push(store);
     this.#environment ??= StateEnvironment.open({
-      directory: this.#directory.taskPath(this.#taskName),
-      taskId: this.#taskName,
-      tableCount: this.#tableCount,
+      directory: directory.taskPath(taskName),
+      taskId: taskName,
+      tableCount,
     });
     return this.#environment;
   }
@@ -55,17 +60,18 @@ export class TaskDisk {
   /** Begins to write what is committed if it is time; one at a time. Throws what the last one failed with. */
   spillIfDue(nowMs: number): void {
     this.#throwFailure();
-    if (this.#spilling !== null) return;
+    if (this.#spilling !== null || this.#isBroken) return;
     const bytes = unspilled(this.#stores);
     if (bytes === 0 || (bytes < SPILL_BYTES && nowMs - this.#spilledMs < SPILL_INTERVAL_MS)) return;
     this.#spilledMs = nowMs;
     this.#spilling = spillAll(this.#stores)
       .catch((error: unknown) => {
+        this.#isBroken = true;
         this.#failure = error;
       })
       .finally(() => {
         this.#spilling = null;
-        this.#onSpilled();
+        this.#options.onSpilled();
       });
   }
 
@@ -83,14 +89,30 @@ export class TaskDisk {
   /** Everything that is committed reaches the disk, then the stores and the environment are closed. */
   async close(): Promise<void> {
     await this.#spilling;
+    let isClean = false;
     try {
       this.#throwFailure();
-      await spillAll(this.#stores.filter((store) => store.isOpen));
+      if (!this.#isBroken) await spillAll(this.#stores.filter((store) => store.isOpen));
+      isClean = await this.#closeEnvironment();
     } finally {
-      for (const store of this.#stores) if (store.isOpen) store.close();
-      await this.#environment?.close();
-      this.#environment = null;
+      await this.#closeEnvironment();
+      this.#release(isClean);
     }
+  }
+
+  async #closeEnvironment(): Promise<boolean> {
+    for (const store of this.#stores) if (store.isOpen) store.close();
+    const environment = this.#environment;
+    this.#environment = null;
+    await environment?.close();
+    return !this.#isBroken;
+  }
+
+  #release(isClean: boolean): void {
+    if (!this.#isHeld) return;
+    this.#isHeld = false;
+    const { directory, taskName, clock } = this.#options;
+    directory.release(taskName, clock.now(), isClean);
   }
 
   #throwFailure(): void {
