@@ -1,6 +1,6 @@
 /** docs/configs.md is generated: it says what the runtime checks, no more and no less. */
 import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
@@ -29,6 +29,29 @@ describe('docs/configs.md', () => {
       expect(cells[3], name).toMatch(/^(high|medium|low)$/);
       expect((cells[4] as string).length, name).toBeGreaterThan(10);
     }
+  });
+
+  it('is true: what has an effect is read by the sources, and what has none is not', () => {
+    const sources = join(root, 'packages', 'runtime', 'src');
+    const files = readdirSync(sources, { recursive: true, encoding: 'utf8' }).filter(
+      (file) => /\.ts$/.test(file) && !/\.test\.ts$|testing-support|-definitions\.ts$/.test(file),
+    );
+    const read = (names: readonly string[]): string =>
+      names.map((file) => readFileSync(join(sources, file), 'utf8')).join('\n');
+    const all = read(files);
+    const outside = read(files.filter((file) => !file.startsWith('config')));
+    const [active = '', silent = ''] = text.split('## Accepted without effect');
+    const keys = (part: string): string[] =>
+      [...part.matchAll(/^\| `([a-z._]+)` \|/gm)].map((row) => row[1] as string);
+    // Two names are put together from parts; what takes one value only leaves nothing to be read.
+    const notRead = /^default\.(deserialization|production)\.exception\.handler$/;
+    const isFixed = (key: string): boolean =>
+      new RegExp(`\`${key}\`.*\\| one of \\w+ \\|`).test(active);
+    expect(keys(active).length).toBeGreaterThan(50);
+    const unread = keys(active).filter((key) => !notRead.test(key) && !isFixed(key));
+    expect(unread.filter((key) => !all.includes(`'${key}'`))).toEqual([]);
+    expect(keys(silent).filter((key) => outside.includes(`['${key}']`))).toEqual([]);
+    expect(keys(silent).filter((key) => outside.includes(`get('${key}')`))).toEqual([]);
   });
 
   it('says of what has no effect that it has none', () => {

@@ -247,12 +247,13 @@ describe('KafkaStreams', () => {
     ).toThrow(ConfigError);
   });
 
-  it('has no timer and does nothing while it is idle', async () => {
+  it('has no timer and does nothing while it is idle, apart from its summaries', async () => {
     const cluster = wordCluster();
     let turns = 0;
     const { streams, clock } = await startHarness({
       topology: wordCount(),
       cluster,
+      config: { 'log.summary.interval.ms': -1 },
       options: {
         yieldToEventLoop: () => {
           turns++;

@@ -34,7 +34,7 @@ export interface Allowed {
   readonly accepts: (value: unknown) => boolean;
 }
 
-export type Importance = 'high' | 'medium' | 'low';
+type Importance = 'high' | 'medium' | 'low';
 
 /**
  * One configuration key. `effect` is false for keys of Kafka Streams that are accepted, so that a

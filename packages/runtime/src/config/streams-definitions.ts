@@ -304,10 +304,16 @@ export const streamsDefinitions = [
     allowed: atLeast(0),
     ...none,
   }),
-  define('group.protocol', 'string', 'classic', 'How the group shares its tasks.', {
-    importance: 'medium',
-    allowed: oneOf('classic'),
-  }),
+  define(
+    'group.protocol',
+    'string',
+    'classic',
+    'How the group shares its tasks; this version has one way.',
+    {
+      importance: 'medium',
+      allowed: oneOf('classic'),
+    },
+  ),
   define('security.protocol', 'string', 'PLAINTEXT', 'How brokers are reached.', {
     importance: 'medium',
     allowed: oneOf('PLAINTEXT', 'SSL', 'SASL_PLAINTEXT', 'SASL_SSL'),
