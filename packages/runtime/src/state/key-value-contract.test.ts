@@ -1,12 +1,29 @@
 import { RecordHeaders } from '@millrace/protocol';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { serdes } from '../serdes/serdes.ts';
 import { isFlushedStore } from './cached-store.ts';
 import type { KeyValueEntry, KeyValueStore } from './key-value-store.ts';
 import type { StoreBuilder } from './store.ts';
 import { stores } from './stores.ts';
-import { setups, StoreBench, type StoreSetup } from './testing-support/store-bench.ts';
+import {
+  disposeBenches,
+  setups,
+  StoreBench,
+  type Settling,
+  type StoreSetup,
+} from './testing-support/store-bench.ts';
+
+// So few that every bound is met by a handful of rows.
+vi.mock('./limits.ts', async (original) => ({
+  ...(await original<typeof import('./limits.ts')>()),
+  CLEAN_ROWS_MAX_BYTES: 600,
+  SPILL_SLICE_ROWS: 2,
+  WINDOW_WALK_ROWS: 3,
+  HISTORY_SWEEP_ROWS: 2,
+}));
+
+afterEach(disposeBenches);
 
 type Store = KeyValueStore<string, string>;
 type Model = Map<string, { readonly value: string; readonly timestamp: number }>;
@@ -36,6 +53,10 @@ const command = fc.oneof(
   }),
   fc.record({ do: fc.constant('get' as const), key }),
   fc.record({ do: fc.constant('flush' as const) }),
+  fc.record({
+    do: fc.constant('settle' as const),
+    how: fc.constantFrom<Settling>('commit', 'commit', 'spill', 'spill', 'reopen'),
+  }),
   fc.record({ do: fc.constantFrom('range' as const, 'reverseRange' as const), from: key, to: key }),
   fc.record({ do: fc.constant('prefix' as const), prefix: fc.constantFrom('', 'a', 'b', 'x') }),
 );
@@ -93,6 +114,9 @@ describe.each(matrix)('key-value store: %s', (_name, builder, setup: StoreSetup)
             case 'flush':
               await flush(store);
               break;
+            case 'settle':
+              await bench.settle(c.how);
+              break;
             case 'range':
             case 'reverseRange': {
               const within = expected.filter(
@@ -107,13 +131,18 @@ describe.each(matrix)('key-value store: %s', (_name, builder, setup: StoreSetup)
                 expected.filter(({ key: k }) => k.startsWith(c.prefix)),
               );
           }
+          await bench.stepped();
         }
         const all = rowsOf(model, isTimestamped);
         expect(rows(store.all())).toEqual(all);
         expect(rows(store.reverseAll())).toEqual(all.toReversed());
         await flush(store);
         expect(rows(store.all())).toEqual(all);
+        // On disk only what is there counts once.
+        await bench.settle('commit');
+        await bench.spilled();
         expect(store.approximateEntryCount()).toBe(all.length);
+        expect(rows(store.all())).toEqual(all);
         const other = bench.restoredInto(open());
         expect(rows(other.all())).toEqual(all);
       }),
@@ -124,9 +153,11 @@ describe.each(matrix)('key-value store: %s', (_name, builder, setup: StoreSetup)
   it('goes on through a range, in order, whatever is written meanwhile', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(command, { minLength: 10, maxLength: 40 }), async (commands) => {
-        const { store } = open();
+        const bench = open();
+        const { store } = bench;
         for (const k of ['a', 'aa', 'b', 'z']) store.put(k, `old ${k}`, 1);
         await flush(store);
+        await bench.stepped();
         const left = [...commands];
         const seen: string[] = [];
         for (const entry of store.all()) {
@@ -134,6 +165,8 @@ describe.each(matrix)('key-value store: %s', (_name, builder, setup: StoreSetup)
           const next = left.pop();
           if (next?.do === 'put') store.put(next.key, next.value, next.timestamp);
           if (next?.do === 'flush') await flush(store);
+          if (next?.do === 'settle' && next.how !== 'reopen') await bench.settle(next.how);
+          await bench.stepped();
         }
         expect(seen).toEqual([...new Set(seen)].sort(byKey));
         // What nobody touched is there.
@@ -156,11 +189,19 @@ describe.each(matrix)('key-value store: %s', (_name, builder, setup: StoreSetup)
   });
 
   it('is empty again when it was closed and opened', () => {
-    const { store, caching, task } = open();
+    const bench = open();
+    const { store, caching, task } = bench;
     store.put('a', '1', 1);
     store.close();
     expect(caching.cache.bytes).toBe(0);
-    store.open({ ...task.context, caching }, null);
+    store.open(
+      {
+        ...task.context,
+        caching,
+        ...(setup.isOnDisk === true && { diskOf: () => bench.environment }),
+      },
+      null,
+    );
     expect(store.get('a')).toBeNull();
     expect([...store.all()]).toEqual([]);
   });

@@ -8,6 +8,8 @@ import { InMemoryWindowStore } from './memory/in-memory-window-store.ts';
 import { LruKeyValueStore } from './memory/lru-key-value-store.ts';
 import type { HeaderKeeping } from './memory/value-codec.ts';
 import { PersistentKeyValueStore } from './persistent/persistent-key-value-store.ts';
+import { PersistentVersionedStore } from './persistent/persistent-versioned-store.ts';
+import { PersistentWindowStore } from './persistent/persistent-window-store.ts';
 import type { StoreBuilder, StoreSettings, StoreType } from './store.ts';
 import {
   changelogConfig,
@@ -89,9 +91,13 @@ export function windowBuilder<K, V>(
 ): StoreBuilder<WindowStore<K, V>> {
   const { name, logging } = parts;
   const { isTimestamped, retentionMs, windowSizeMs } = supplier;
+  const typeOf = (settings: StoreSettings): StoreType => supplier.type ?? settings.defaultStoreType;
+  const isPersistent = (settings: StoreSettings): boolean =>
+    settings.isOnDisk && typeOf(settings) === 'persistent';
   return {
     name,
     isLogged: logging !== false,
+    isPersistent,
     changelogConfig: (settings) => {
       const keptMs = retentionMs + settings.changelogAdditionalRetentionMs;
       const library = { 'cleanup.policy': 'compact,delete', 'retention.ms': String(keptMs) };
@@ -100,18 +106,20 @@ export function windowBuilder<K, V>(
     bind(settings) {
       const [key, value] = resolveSerdes(parts, settings);
       const headers = headersOf(parts.format, supplier.type, settings);
-      const type = supplier.type ?? settings.defaultStoreType;
+      const isOnDisk = isPersistent(settings);
       const options = {
         windowSizeMs,
         retentionMs,
-        segmentMs: type === 'persistent' ? windowSegmentMs(retentionMs) : 1,
+        segmentMs: typeOf(settings) === 'persistent' ? windowSegmentMs(retentionMs) : 1,
         isTimestamped,
         headers,
       };
       const isCached = parts.caching === true && settings.isCachingEnabled;
       const cached = { isTimestamped: isTimestamped || parts.isTable, headers };
       return () => {
-        const store = new InMemoryWindowStore(name, key, value, options);
+        const store = isOnDisk
+          ? new PersistentWindowStore(name, key, value, options)
+          : new InMemoryWindowStore(name, key, value, options);
         return (isCached
           ? new CachingWindowStore(store, key, value, cached)
           : store) as unknown as WindowStore<K, V>;
@@ -129,6 +137,7 @@ export function versionedBuilder<K, V>(
   return {
     name,
     isLogged: logging !== false,
+    isPersistent: ({ isOnDisk }) => isOnDisk,
     isVersioned: true,
     historyRetentionMs,
     changelogConfig: () => {
@@ -139,13 +148,9 @@ export function versionedBuilder<K, V>(
     },
     bind(settings) {
       const [key, value] = resolveSerdes(options, settings);
+      const Store = settings.isOnDisk ? PersistentVersionedStore : InMemoryVersionedStore;
       return () =>
-        new InMemoryVersionedStore(
-          name,
-          key,
-          value,
-          historyRetentionMs,
-        ) as unknown as VersionedKeyValueStore<K, V>;
+        new Store(name, key, value, historyRetentionMs) as unknown as VersionedKeyValueStore<K, V>;
     },
   };
 }

@@ -1,10 +1,26 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { serdes } from '../serdes/serdes.ts';
-import type { StoreBuilder, StoreType } from './store.ts';
+import type { StoreBuilder } from './store.ts';
 import { stores } from './stores.ts';
-import { settingsOf, StoreBench } from './testing-support/store-bench.ts';
+import {
+  disposeBenches,
+  settingsOf,
+  StoreBench,
+  type Settling,
+  type StoreSetup,
+} from './testing-support/store-bench.ts';
 import { PUT_LATEST, PUT_NOT_PUT, type VersionedKeyValueStore } from './versioned-store.ts';
+
+// So few that every bound is met by a handful of rows.
+vi.mock('./limits.ts', async (original) => ({
+  ...(await original<typeof import('./limits.ts')>()),
+  CLEAN_ROWS_MAX_BYTES: 600,
+  SPILL_SLICE_ROWS: 2,
+  HISTORY_SWEEP_ROWS: 2,
+}));
+
+afterEach(disposeBenches);
 
 type Store = VersionedKeyValueStore<string, string>;
 interface Version {
@@ -20,9 +36,20 @@ const builder = (historyRetention: number): StoreBuilder<Store> =>
     historyRetention,
   });
 
+const onDisk = { type: 'persistent', cacheBytes: 1_000, isOnDisk: true } as const;
+
+const versionedSetups: readonly (readonly [string, StoreSetup])[] = [
+  ['inMemory', { type: 'inMemory', cacheBytes: 1_000 }],
+  ['persistent', { type: 'persistent', cacheBytes: 1_000 }],
+  ['on disk', onDisk],
+  ['on disk, written through', { ...onDisk, isWrittenThrough: true }],
+];
+
 /** All that was ever accepted, newest last; nothing is forgotten here. */
 class Model {
   readonly #versions = new Map<string, Version[]>();
+  /** Times at which a version is known to end, whatever stands there now. */
+  readonly #ends = new Map<string, Set<number>>();
   readonly #retentionMs: number;
   observed = -1;
 
@@ -33,11 +60,23 @@ class Model {
   put(key: string, value: string | null, timestamp: number): number {
     if (timestamp < this.observed - this.#retentionMs) return PUT_NOT_PUT;
     this.observed = Math.max(this.observed, timestamp);
-    const versions = this.of(key).filter((version) => version.timestamp !== timestamp);
-    versions.push({ timestamp, value });
-    versions.sort((a, b) => a.timestamp - b.timestamp);
+    const before = this.of(key);
+    const latest = before.at(-1);
+    const others = before.filter((version) => version.timestamp !== timestamp);
+    const next = others.find((version) => version.timestamp > timestamp);
+    const ends = this.#ends.get(key) ?? new Set();
+    this.#ends.set(key, ends);
+    if (latest?.timestamp === timestamp) {
+      // A tombstone in the place of the latest value is only known where something ends.
+      const isKept = value !== null || latest.value === null || ends.has(timestamp);
+      this.#versions.set(key, isKept ? [...others, { timestamp, value }] : others);
+      return PUT_LATEST;
+    }
+    if (next !== undefined) ends.add(next.timestamp);
+    else if (value === null || (latest?.value ?? null) !== null) ends.add(timestamp);
+    const versions = [...others, { timestamp, value }].sort((a, b) => a.timestamp - b.timestamp);
     this.#versions.set(key, versions);
-    return versions.find((version) => version.timestamp > timestamp)?.timestamp ?? PUT_LATEST;
+    return next?.timestamp ?? PUT_LATEST;
   }
 
   of(key: string): Version[] {
@@ -51,27 +90,28 @@ class Model {
   }
 }
 
-describe.each<StoreType>(['inMemory', 'persistent'])('versioned store: %s', (type) => {
+describe.each(versionedSetups)('versioned store: %s', (_name, setup) => {
   const open = (retentionMs: number): StoreBench<Store> =>
-    new StoreBench(builder(retentionMs), { type, cacheBytes: 1_000 });
+    new StoreBench(builder(retentionMs), setup);
 
-  it('equals a list of versions under any sequence of writes', () => {
+  it('equals a list of versions under any sequence of writes', async () => {
     const write = fc.record({
       key: fc.constantFrom('', 'a', 'ab'),
       value: fc.option(fc.constantFrom('1', '2', '3')),
       timestamp: fc.nat(60),
       isDelete: fc.boolean(),
+      how: fc.option(fc.constantFrom<Settling>('commit', 'commit', 'spill', 'spill', 'reopen')),
     });
-    fc.assert(
-      fc.property(
+    await fc.assert(
+      fc.asyncProperty(
         fc.array(write, { maxLength: 40 }),
         fc.constantFrom(0, 1, 20, 1000),
-        (writes, retentionMs) => {
+        async (writes, retentionMs) => {
           const bench = open(retentionMs);
           const { store } = bench;
           const model = new Model(retentionMs);
           let dropped = 0;
-          for (const { key, value, timestamp, isDelete } of writes) {
+          for (const { key, value, timestamp, isDelete, how } of writes) {
             const before = model.of(key).findLast((version) => version.timestamp <= timestamp);
             if (isDelete) {
               const isPut = model.put(key, null, timestamp) !== PUT_NOT_PUT;
@@ -84,6 +124,8 @@ describe.each<StoreType>(['inMemory', 'persistent'])('versioned store: %s', (typ
               if (expected === PUT_NOT_PUT) dropped++;
               expect(store.put(key, value, timestamp)).toBe(expected);
             }
+            if (how !== null) await bench.settle(how);
+            await bench.stepped();
             for (const k of ['', 'a', 'ab']) {
               expect(store.get(k)).toBe(model.of(k).at(-1)?.value ?? null);
               for (let time = 0; time <= 60; time += 7) {
@@ -107,7 +149,7 @@ describe.each<StoreType>(['inMemory', 'persistent'])('versioned store: %s', (typ
           }
         },
       ),
-      { numRuns: 150 },
+      { numRuns: setup.isOnDisk === true ? 60 : 150 },
     );
   });
 
@@ -132,6 +174,92 @@ describe.each<StoreType>(['inMemory', 'persistent'])('versioned store: %s', (typ
     store.put('last', 'v', 10_000);
     expect([...store.history('k0')]).toEqual([]);
     expect(store.get('last')).toBe('v');
+  });
+});
+
+describe.each(versionedSetups)(
+  'a tombstone with the timestamp of the latest value: %s',
+  (_name, setup) => {
+    const open = (): StoreBench<Store> => new StoreBench(builder(100), setup);
+
+    it('leaves nothing if no version ends there: an older value is the latest then', () => {
+      const { store } = open();
+      expect(store.put('a', '1', 8)).toBe(PUT_LATEST);
+      expect(store.put('a', null, 8)).toBe(PUT_LATEST);
+      expect(store.put('a', '2', 5)).toBe(PUT_LATEST);
+      expect(store.getRecord('a')).toEqual({ value: '2', timestamp: 5, validTo: null });
+      expect(store.getAsOf('a', 8)).toBe('2');
+    });
+
+    it.each<readonly [string, readonly (readonly [string | null, number])[]]>([
+      ['an older value', [['0', 3]]],
+      [
+        'an older value that came later',
+        [
+          ['1', 8],
+          ['0', 3],
+        ],
+      ],
+      [
+        'an older tombstone that came later',
+        [
+          ['1', 8],
+          [null, 3],
+        ],
+      ],
+      ['an earlier tombstone', [[null, 8]]],
+    ])('stays if %s ends there', (_what, first) => {
+      const { store } = open();
+      for (const [value, timestamp] of first) store.put('a', value, timestamp);
+      store.put('a', '1', 8);
+      store.put('a', null, 8);
+      expect(store.put('a', '2', 5)).toBe(8);
+      expect(store.get('a')).toBeNull();
+      expect(store.getRecord('a', 5)).toEqual({ value: '2', timestamp: 5, validTo: 8 });
+    });
+
+    it('leaves nothing after an older tombstone that was the latest', () => {
+      const { store } = open();
+      store.put('a', '0', 2);
+      store.put('a', null, 3);
+      store.put('a', '1', 8);
+      store.put('a', null, 8);
+      expect(store.put('a', '2', 5)).toBe(PUT_LATEST);
+      expect(store.getRecord('a')).toEqual({ value: '2', timestamp: 5, validTo: null });
+      expect(store.getRecord('a', 2)).toEqual({ value: '0', timestamp: 2, validTo: 3 });
+    });
+  },
+);
+
+describe('a versioned store on disk', () => {
+  it('forgets what has expired of keys that nobody writes again, round after round', async () => {
+    const bench = new StoreBench(builder(10), onDisk);
+    const { store } = bench;
+    const table = (): string[] =>
+      [...bench.environment.table('v').rows(null, null, false)].map(([key]) => key);
+    for (let i = 0; i < 20; i++) {
+      store.put(`dead${String(i)}`, 'v', i);
+      store.put(`dead${String(i)}`, null, i + 1);
+    }
+    await bench.settle('commit');
+    await bench.spilled();
+    expect(table()).toHaveLength(20);
+    for (let time = 1_000; time < 1_200; time += 5) {
+      store.put('last', 'v', time);
+      await bench.settle('commit');
+    }
+    await bench.spilled();
+    expect(table()).toEqual(['last']);
+  });
+
+  it('takes nothing that is too late after it was opened again', async () => {
+    const bench = new StoreBench(builder(10), onDisk);
+    bench.store.put('a', '1', 100);
+    await bench.settle('commit');
+    await bench.spilled();
+    await bench.settle('reopen');
+    expect(bench.store.put('b', 'late', 89)).toBe(PUT_NOT_PUT);
+    expect(bench.store.put('b', 'in time', 90)).toBe(PUT_LATEST);
   });
 });
 

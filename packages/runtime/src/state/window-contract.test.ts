@@ -1,12 +1,30 @@
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { serdes } from '../serdes/serdes.ts';
 import { isFlushedStore } from './cached-store.ts';
 import type { StoreBuilder } from './store.ts';
 import { windowSegmentMs } from './store-suppliers.ts';
 import { stores } from './stores.ts';
-import { setups, StoreBench, type StoreSetup } from './testing-support/store-bench.ts';
+import {
+  diskSetups,
+  disposeBenches,
+  setups,
+  StoreBench,
+  type Settling,
+  type StoreSetup,
+} from './testing-support/store-bench.ts';
 import type { WindowEntry, WindowStore } from './window-store.ts';
+
+// So few that every bound is met by a handful of rows.
+vi.mock('./limits.ts', async (original) => ({
+  ...(await original<typeof import('./limits.ts')>()),
+  CLEAN_ROWS_MAX_BYTES: 600,
+  SPILL_SLICE_ROWS: 2,
+  WINDOW_WALK_ROWS: 3,
+  HISTORY_SWEEP_ROWS: 2,
+}));
+
+afterEach(disposeBenches);
 
 type Store = WindowStore<string, string>;
 interface Row {
@@ -38,6 +56,13 @@ const command = fc.oneof(
   { weight: 3, arbitrary: write },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('get' as const), key, start }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('flush' as const) }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constant('settle' as const),
+      how: fc.constantFrom<Settling>('commit', 'commit', 'spill', 'spill', 'reopen'),
+    }),
+  },
   {
     weight: 1,
     arbitrary: fc.record({
@@ -103,6 +128,8 @@ describe.each(setups)('window store: %s', (_name, setup) => {
             expect(store.foundTimestamp).toBe(found?.timestamp ?? -1);
           } else if (c.do === 'flush') {
             await flush(store);
+          } else if (c.do === 'settle') {
+            await bench.settle(c.how);
           } else {
             const { from, to, key: first, last, backward } = c;
             let expected = all().filter(({ start: s }) => s >= from && s <= to);
@@ -121,6 +148,7 @@ describe.each(setups)('window store: %s', (_name, setup) => {
                   : store[backward ? 'backwardFetchAll' : 'fetchAll'](from, to);
             expect(rowsOf(found)).toEqual(expected);
           }
+          await bench.stepped();
         }
         expect(rowsOf(store.all())).toEqual(all());
         expect(rowsOf(store.backwardAll())).toEqual(all().reverse());
@@ -135,7 +163,8 @@ describe.each(setups)('window store: %s', (_name, setup) => {
   it('goes on through a fetch, in order, whatever is written meanwhile', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(command, { minLength: 5, maxLength: 30 }), async (commands) => {
-        const { store } = open(LONG_MS);
+        const bench = open(LONG_MS);
+        const { store } = bench;
         for (const k of ['a', 'ab', 'z']) for (const s of [0, 20, 70_000]) store.put(k, k, s, 1);
         await flush(store);
         const left = [...commands];
@@ -146,6 +175,8 @@ describe.each(setups)('window store: %s', (_name, setup) => {
           const next = left.pop();
           if (next?.do === 'put') store.put(next.key, next.value, next.start, next.timestamp);
           if (next?.do === 'flush') await flush(store);
+          if (next?.do === 'settle' && next.how !== 'reopen') await bench.settle(next.how);
+          await bench.stepped();
         }
         expect(seen).toEqual(ordered(seen, setup, LONG_MS));
         expect(new Set(seen.map((row) => idOf(row.key, row.start))).size).toBe(seen.length);
@@ -158,19 +189,28 @@ describe.each(setups)('window store: %s', (_name, setup) => {
     const retentionMs = 100;
     await fc.assert(
       fc.asyncProperty(
-        fc.array(fc.record({ key, start: fc.nat(400), value: fc.constant('v') }), {
-          maxLength: 30,
-        }),
+        fc.array(
+          fc.record({
+            key,
+            start: fc.oneof(fc.nat(400), fc.nat(300_000)),
+            value: fc.constant('v'),
+            how: fc.option(fc.constantFrom<Settling>('commit', 'spill', 'reopen')),
+          }),
+          { maxLength: 30 },
+        ),
         async (writes) => {
           // A cache of nothing, or none: every write is in the store at once.
           if (setup.cacheBytes > 1) return;
-          const { store } = open(retentionMs);
+          const bench = open(retentionMs);
+          const { store } = bench;
           let observed = -1;
           const written = new Map<string, Row>();
-          for (const { key: k, start: s, value } of writes) {
+          for (const { key: k, start: s, value, how } of writes) {
             store.put(k, value, s, s);
             observed = Math.max(observed, s);
             written.set(idOf(k, s), { key: k, start: s, value, timestamp: s });
+            if (how !== null) await bench.settle(how);
+            await bench.stepped();
           }
           await flush(store);
           const live = [...written.values()].filter(({ start: s }) => s > observed - retentionMs);
@@ -203,5 +243,46 @@ describe('a cache before a window store', () => {
     await flush(store);
     expect(store.get('a', 0)).toBe('1');
     expect([...store.all()].map(({ key: k }) => k.start)).toEqual([0, 500]);
+  });
+});
+
+const uncached = diskSetups.filter(([, { cacheBytes }]) => cacheBytes === 0);
+
+describe.each(uncached)('a window store: %s', (_name, setup) => {
+  it('drops whole segments once they have expired, also those that it finds when it is opened', async () => {
+    const bench = new StoreBench(builder(120_000), setup);
+    const { store } = bench;
+    for (let start = 0; start <= 600_000; start += 30_000) {
+      store.put('a', String(start), start, start);
+      await bench.settle('commit');
+      await bench.spilled();
+    }
+    const numbers = (): number[] =>
+      bench.environment
+        .tableNames('w/')
+        .map((name) => Number(name.slice(2)))
+        .sort((a, b) => a - b);
+    expect(numbers()).toEqual([8, 9, 10]);
+    await bench.settle('reopen');
+    expect(rowsOf(store.all()).map((row) => row.start)).toEqual([
+      510_000, 540_000, 570_000, 600_000,
+    ]);
+    // No record since: what was observed is known all the same.
+    store.put('a', 'late', 420_000, 1);
+    expect(bench.task.dropped).toHaveLength(1);
+    expect(store.get('a', 480_000)).toBeNull();
+    store.put('a', 'late', 490_000, 1);
+    expect(store.get('a', 490_000)).toBe('late');
+  });
+
+  it('takes no room on disk for segments that come and go between two commits', async () => {
+    const bench = new StoreBench(builder(60_000), setup);
+    for (let segment = 0; segment < 500; segment++) {
+      bench.store.put('a', String(segment), segment * 60_000, 1);
+    }
+    await bench.settle('commit');
+    await bench.spilled();
+    expect(bench.environment.tableNames('w/')).toEqual(['w/498', 'w/499']);
+    expect(rowsOf(bench.store.all()).map(({ value }) => value)).toEqual(['499']);
   });
 });

@@ -9,7 +9,16 @@ import { Arena } from './arena.ts';
 import { ChangedRows } from './changed-rows.ts';
 import type { StateEnvironment } from './environment.ts';
 import { CLEAN, COMMITTED, Row, UNCOMMITTED } from './row.ts';
-import type { StateTable } from './state-table.ts';
+import type { StoredRow } from './state-table.ts';
+
+/** Rows on disk, as a `StateTable` has them. */
+export interface RowTable {
+  readonly rowCount: number;
+  read(key: string): Buffer | undefined;
+  put(key: string, value: Buffer): void;
+  remove(key: string): void;
+  rows(from: string | null, to: string | null, isReverse: boolean): Iterable<StoredRow>;
+}
 
 /** How a store's rows look in memory and on disk. */
 export interface RowCodec<K> {
@@ -35,7 +44,7 @@ export interface RowCodec<K> {
  * once for many changes.
  */
 export class LayeredTable<K> {
-  readonly #table: StateTable;
+  readonly #table: RowTable;
   readonly #codec: RowCodec<K>;
   readonly #rows = new BigMap<string | number, Row<K>>();
   readonly #cleanBytesMax: number;
@@ -48,7 +57,7 @@ export class LayeredTable<K> {
   #bytes = 0;
   #hand: IterableIterator<Row<K>> | null = null;
 
-  constructor(table: StateTable, codec: RowCodec<K>, cleanBytesMax = CLEAN_ROWS_MAX_BYTES) {
+  constructor(table: RowTable, codec: RowCodec<K>, cleanBytesMax = CLEAN_ROWS_MAX_BYTES) {
     this.#table = table;
     this.#codec = codec;
     this.#cleanBytesMax = cleanBytesMax;
@@ -158,6 +167,27 @@ export class LayeredTable<K> {
       if (ours.stored !== null) yield ours;
       ours = step(sortKey, true);
     }
+  }
+
+  /**
+   * Visits rows on disk that have not changed since, from a key on; returns the key to go on with, null
+   * at the end. What is visited is not to be changed meanwhile.
+   */
+  visitClean(from: string | null, maxRows: number, visit: (row: Row<K>) => void): string | null {
+    let left = maxRows;
+    for (const [sortKey, value] of this.#table.rows(from, null, false)) {
+      if (left-- === 0) return sortKey;
+      const key = this.#codec.keyOf(sortKey);
+      const known = this.#rows.get(this.#codec.mapKey(key));
+      if (known !== undefined) {
+        if (known.layer === CLEAN) visit(known);
+        continue;
+      }
+      const row = new Row(key, this.#codec.mapKey(key), sortKey);
+      this.#codec.read(value, row);
+      visit(row);
+    }
+    return null;
   }
 
   /**

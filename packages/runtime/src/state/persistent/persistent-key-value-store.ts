@@ -7,6 +7,7 @@ import { ValueCodec, type HeaderKeeping } from '../memory/value-codec.ts';
 import type { PartitionAppender } from '../partition-appender.ts';
 import type { PersistentStore, StoreContext } from '../store.ts';
 import type { StateEnvironment } from './environment.ts';
+import { keyedCodec } from './keyed-codec.ts';
 import { LayeredTable, type RowCodec } from './layered-table.ts';
 import { RowFormat } from './row-format.ts';
 import type { Row } from './row.ts';
@@ -217,23 +218,4 @@ export class PersistentKeyValueStore<K, V> implements KeyValueStore<K, V>, Persi
     const headers = this.#values.headersOf(stored);
     return headers === undefined ? { key, value, timestamp } : { key, value, timestamp, headers };
   }
-}
-
-function keyedCodec<K, V>(keys: KeyCodec<K>, format: RowFormat<V>): RowCodec<K> {
-  return {
-    mapKey: (key) => keys.mapKey(key),
-    sortKey: (key) => keys.latin1(key),
-    keyOf(sortKey) {
-      const bytes = Buffer.from(sortKey, 'latin1');
-      return keys.read(bytes, 0, bytes.length);
-    },
-    own: (key) => keys.own(key),
-    write: (stored, timestamp, target, position) =>
-      format.write(stored, timestamp, target, position),
-    read(source, row) {
-      const { stored, timestamp } = format.read(source);
-      row.stored = stored;
-      row.timestamp = timestamp;
-    },
-  };
 }
