@@ -44,6 +44,7 @@ export class PartitionAccumulator implements PartitionBuffer {
   leader = -1;
   metadataVersion = -1;
   ackedEndOffset: bigint | null = null;
+  appendedBytes = 0;
 
   constructor(topic: string, partition: number, owner: AccumulatorOwner) {
     this.topic = topic;
@@ -76,6 +77,7 @@ export class PartitionAccumulator implements PartitionBuffer {
     // Only a first record may be larger than a request.
     if (size > owner.maxRequestBytes) throw owner.refuse(this, size);
     owner.addBuffered(batch, size - before);
+    this.appendedBytes += size - before;
     // Closed when another record like this one would be too much.
     if (this.isDue(size + size - before)) owner.closeBatch(this);
   }

@@ -220,6 +220,8 @@ export interface PartitionBuffer {
   ): void;
   /** Offset after the last acknowledged record of this producer; null before the first. */
   readonly ackedEndOffset: bigint | null;
+  /** Encoded bytes of all records that were appended so far. */
+  readonly appendedBytes: number;
 }
 
 export interface ProducerPort {

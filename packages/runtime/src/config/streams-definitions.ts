@@ -203,8 +203,8 @@ export const streamsDefinitions = [
     'statestore.uncommitted.max.bytes',
     'long',
     67_108_864,
-    `Uncommitted bytes in stores that bring a commit forward. ${notYet}`,
-    { allowed: atLeast(-1), ...none },
+    'More than this in the persistent stores of all stream threads together brings a commit forward, which lets it go; counted in bytes of their changelogs. -1: no bound.',
+    { allowed: atLeast(-1) },
   ),
   define(
     'enable.transactional.statestores',

@@ -13,6 +13,8 @@ export interface CommitScheduleOptions {
   readonly logger: Logger;
   /** `task.timeout.ms`. */
   readonly taskTimeoutMs: number;
+  /** This thread's part of `statestore.uncommitted.max.bytes`; -1: no bound. */
+  readonly uncommittedMaxBytes: number;
 }
 
 /** What is left for the thread to do after a commit was tried. */
@@ -34,7 +36,16 @@ export class CommitSchedule {
     const { committer, clock } = this.#options;
     const now = clock.monotonicMs();
     if (now < this.#retryAtMs) return false;
-    return now >= committer.dueMs || tasks.some((task) => task.isCommitRequested);
+    if (now >= committer.dueMs || tasks.some((task) => task.isCommitRequested)) return true;
+    return this.#isOverBound(tasks);
+  }
+
+  #isOverBound(tasks: readonly StreamTask[]): boolean {
+    const { uncommittedMaxBytes } = this.#options;
+    if (uncommittedMaxBytes < 0) return false;
+    let bytes = 0;
+    for (const task of tasks) bytes += task.stores.uncommittedBytes;
+    return bytes > uncommittedMaxBytes;
   }
 
   /** Until the next commit that has something to do, or a purge that was put off; Infinity if neither. */

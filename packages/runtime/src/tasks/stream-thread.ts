@@ -39,7 +39,7 @@ import { openFetcher, openGroup, openRestoreFetcher } from './thread-ports.ts';
 import type { ThreadEvent, ThreadState } from './thread-states.ts';
 import { threadTransitions } from './thread-states.ts';
 import { ThreadSummary } from './thread-summary.ts';
-import { createTaskManager } from './thread-tasks.ts';
+import { createTaskManager, uncommittedMaxBytes } from './thread-tasks.ts';
 
 /**
  * One member of the group with a loop of its own. A pass of the loop is synchronous and bounded:
@@ -118,6 +118,7 @@ export class StreamThread {
       clock,
       logger: this.#logger,
       taskTimeoutMs,
+      uncommittedMaxBytes: uncommittedMaxBytes(config),
     });
     this.#failures = new TaskFailures(clock, taskTimeoutMs);
     this.#restorer = new Restorer({

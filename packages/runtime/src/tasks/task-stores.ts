@@ -23,6 +23,8 @@ export class TaskStores {
   readonly #buffers = new Map<string, PartitionBuffer>();
   /** By store: what the producer had written to its changelog when it was opened, for an earlier task. */
   readonly #ackedBefore = new Map<string, bigint | null>();
+  /** By store: what was appended to its changelog until the last commit, bytes. */
+  readonly #committedBytes = new Map<string, number>();
   /** By store: the changelog position up to which it was restored. */
   readonly #restoredEnds = new Map<string, bigint>();
   /** null: no store of the task is on disk. */
@@ -52,6 +54,7 @@ export class TaskStores {
       const buffer = producer.partition(changelog.name, this.#partition);
       this.#buffers.set(store.name, buffer);
       this.#ackedBefore.set(store.name, buffer.ackedEndOffset);
+      this.#committedBytes.set(store.name, buffer.appendedBytes);
       store.open(context, buffer);
     }
   }
@@ -109,8 +112,23 @@ export class TaskStores {
         store.commit(sourceOffset(changelog.name));
       } else {
         store.commit(this.#changelogOffset(store.name));
+        this.#committedBytes.set(store.name, this.#appendedBytes(store.name));
       }
     }
+  }
+
+  /** What the persistent stores hold back until a commit, about: what went to their changelogs since the last one. */
+  get uncommittedBytes(): number {
+    let bytes = 0;
+    for (const { store, changelog } of this.entries) {
+      if (changelog === null || !store.isPersistent) continue;
+      bytes += this.#appendedBytes(store.name) - (this.#committedBytes.get(store.name) ?? 0);
+    }
+    return bytes;
+  }
+
+  #appendedBytes(storeName: string): number {
+    return this.#buffers.get(storeName)?.appendedBytes ?? 0;
   }
 
   /** What the producer wrote for an earlier task says nothing: the topic may be another one by now. */

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { FetchPort, GroupPort, ProducerPort } from '../client/ports.ts';
 import { parseAutoOffsetReset } from '../config/auto-offset-reset.ts';
+import type { StreamsConfig } from '../config/streams-config.ts';
 import type { Restorer } from '../restore/restorer.ts';
 import type { OffsetReset } from '../topology/built-topology.ts';
 import { createTask, recordCacheFor } from './create-task.ts';
@@ -68,4 +69,10 @@ export function createTaskManager(
     onFailure: parts.onFailure,
     onRunning: parts.onRunning,
   });
+}
+
+/** All stream threads have an equal part of the bound (KIP-892); -1 if there is none. */
+export function uncommittedMaxBytes(config: StreamsConfig): number {
+  const maxBytes = config.get('statestore.uncommitted.max.bytes');
+  return maxBytes < 0 ? -1 : Math.floor(maxBytes / config.get('num.stream.threads'));
 }

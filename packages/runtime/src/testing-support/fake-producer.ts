@@ -87,6 +87,7 @@ class FakePartitionBuffer implements PartitionBuffer {
   readonly #partition: number;
   readonly #builder: BatchBuilder;
   ackedEndOffset: bigint | null = null;
+  appendedBytes = 0;
 
   constructor(cluster: FakeCluster, topic: string, partition: number, batchBytes: number) {
     this.#cluster = cluster;
@@ -104,11 +105,14 @@ class FakePartitionBuffer implements PartitionBuffer {
     valueSerde: RecordSerde<V>,
     headers: RecordHeaders | null,
   ): void {
+    let before = this.#builder.sizeInBytes;
     while (
       !this.#builder.append(timestamp, keySource, keyStart, keyEnd, value, valueSerde, headers)
     ) {
       this.send();
+      before = this.#builder.sizeInBytes;
     }
+    this.appendedBytes += this.#builder.sizeInBytes - before;
   }
 
   get isEmpty(): boolean {

@@ -61,6 +61,7 @@ export class DriverProducer implements ProducerPort {
     const builder = this.#builder;
     const cursor = this.#cursor;
     let endOffset = 0n;
+    let appendedBytes = 0;
     return {
       append: (timestamp, keySource, keyStart, keyEnd, value, valueSerde, headers) => {
         builder.reset();
@@ -70,9 +71,13 @@ export class DriverProducer implements ProducerPort {
         const record = { key: cursor.key(), value: cursor.value(), timestamp };
         this.#produced.push({ topic, partition, ...record, headers: cursor.nullableHeaders() });
         endOffset++;
+        appendedBytes += builder.sizeInBytes;
       },
       get ackedEndOffset() {
         return endOffset === 0n ? null : endOffset;
+      },
+      get appendedBytes() {
+        return appendedBytes;
       },
     };
   }
