@@ -36,6 +36,7 @@ class DroppingBuffer implements PartitionBuffer {
   readonly #producer: DroppingProducer;
   readonly #builder = new BatchBuilder({ codec: 'none', maxBytes: BATCH_BYTES });
   readonly ackedEndOffset = null;
+  readonly appendedBytes = 0;
 
   constructor(producer: DroppingProducer) {
     this.#producer = producer;
