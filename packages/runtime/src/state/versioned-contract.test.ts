@@ -208,6 +208,14 @@ describe.each(versionedSetups)(
         ],
       ],
       ['an earlier tombstone', [[null, 8]]],
+      [
+        'an older tombstone that was written again',
+        [
+          [null, 3],
+          ['1', 8],
+          [null, 3],
+        ],
+      ],
     ])('stays if %s ends there', (_what, first) => {
       const { store } = open();
       for (const [value, timestamp] of first) store.put('a', value, timestamp);

@@ -51,20 +51,25 @@ export class VersionHistory {
   /** Where the version ends, null if it is the latest. One with the same timestamp is replaced. */
   put(timestamp: number, stored: unknown): number | null {
     const before = this.indexAt(timestamp);
-    if (before >= 0 && this.timestamps[before] === timestamp) {
-      if (before === this.latest && stored === null && !this.isLatestBound) this.#removeLatest();
+    const isThere = before >= 0 && this.timestamps[before] === timestamp;
+    const index = isThere ? before : before + 1;
+    if (isThere && before === this.latest) {
+      if (stored === null && !this.isLatestBound) this.#removeLatest();
       else this.stored[before] = stored;
-      return this.validTo(before);
+      return null;
     }
-    const index = before + 1;
     if (before === this.latest) {
       const endsHere = before >= 0 && this.stored[before] !== null;
       this.isLatestBound = stored === null || endsHere;
-    } else if (index === this.latest) {
+    } else if (before === this.latest - 1) {
       this.isLatestBound = true;
     }
-    this.timestamps.splice(index, 0, timestamp);
-    this.stored.splice(index, 0, stored);
+    if (isThere) {
+      this.stored[index] = stored;
+    } else {
+      this.timestamps.splice(index, 0, timestamp);
+      this.stored.splice(index, 0, stored);
+    }
     return this.validTo(index);
   }
 
