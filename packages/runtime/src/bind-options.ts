@@ -13,6 +13,7 @@ export function bindOptions(config: StreamsConfig): BindOptions {
     storeType: isInMemory(config.get('dsl.store.suppliers.class')) ? 'inMemory' : 'persistent',
     storeFormat: config.get('dsl.store.format') as 'DEFAULT' | 'HEADERS',
     cacheMaxBytes: config.get('statestore.cache.max.bytes'),
+    skipsIgnoredValues: typeof config.get('processing.exception.handler') !== 'function',
   };
 }
 

@@ -72,6 +72,10 @@ export class AggregateOperator<K, V, A> extends ProcessorNode {
     this.#aggregator = aggregator;
   }
 
+  override get ignoresValues(): boolean {
+    return this.#aggregator === (plusOne as unknown);
+  }
+
   override init(context: TaskContext): void {
     this.#context = context;
     const { storeName, sendsOldValues } = this.#table;

@@ -45,6 +45,11 @@ export abstract class ProcessorNode {
     this.name = name;
   }
 
+  /** Whether the node looks at values only to see if they are null, and passes none of them on. */
+  get ignoresValues(): boolean {
+    return false;
+  }
+
   /** Once per task, before `init`: who decides about errors. Without it they go up as they are. */
   attach(failures: ProcessingFailures): void {
     this.#failures = failures;

@@ -1,6 +1,7 @@
 import type { RecordHeaders } from '@millrace/protocol';
 import type { RecordSerde } from '../serdes/serde.ts';
 import type { SourceNode, TimestampExtractor } from './source-node.ts';
+import { presenceSerde } from '../serdes/presence.ts';
 import { ProcessorNode, type Outcome } from './processor-node.ts';
 
 /**
@@ -10,7 +11,7 @@ import { ProcessorNode, type Outcome } from './processor-node.ts';
 export class SourceOperator extends ProcessorNode implements SourceNode {
   readonly topics: readonly string[];
   readonly keySerde: RecordSerde<unknown>;
-  readonly valueSerde: RecordSerde<unknown>;
+  valueSerde: RecordSerde<unknown>;
   readonly timestampExtractor: TimestampExtractor | null;
 
   constructor(
@@ -25,6 +26,15 @@ export class SourceOperator extends ProcessorNode implements SourceNode {
     this.keySerde = keySerde;
     this.valueSerde = valueSerde;
     this.timestampExtractor = timestampExtractor;
+  }
+
+  /** Once the children are known: values that none of them looks at are not read. */
+  skipIgnoredValues(): void {
+    const { children, valueSerde, timestampExtractor } = this;
+    if (valueSerde.readsAnything !== true || timestampExtractor !== null) return;
+    if (children.length > 0 && children.every((child) => child.ignoresValues)) {
+      this.valueSerde = presenceSerde;
+    }
   }
 
   override process(

@@ -3,7 +3,7 @@ import { Windowed } from '../serdes/windowed-key.ts';
 import type { WindowStore } from '../state/window-store.ts';
 import type { TaskContext } from './task-context.ts';
 import { ChangeForwarder } from './change-forwarder.ts';
-import { oldValue, type Aggregator, type Initializer } from './aggregate.ts';
+import { oldValue, plusOne, type Aggregator, type Initializer } from './aggregate.ts';
 import { isPromise } from './outcome.ts';
 import { ProcessorNode, type Outcome } from './processor-node.ts';
 import { windowView } from './store-view.ts';
@@ -66,6 +66,10 @@ export class WindowAggregateOperator<K, V, A> extends ProcessorNode {
     this.#table = table;
     this.#initializer = initializer;
     this.#aggregator = aggregator;
+  }
+
+  override get ignoresValues(): boolean {
+    return this.#aggregator === (plusOne as unknown);
   }
 
   override init(context: TaskContext): void {

@@ -11,6 +11,7 @@ export interface SerdeFunctions<T> {
   /** Bytes that `value` needs at most; without it `serialize` tries ever larger buffers. */
   readonly maxBytes?: (value: T) => number;
   readonly isImmutable?: boolean;
+  readonly readsAnything?: boolean;
   readonly mapKey?: (value: T) => string | number;
   readonly fixedBytes?: number;
   readonly unhashedSuffixBytes?: number;

@@ -23,6 +23,8 @@ export interface Serde<T> {
    * in-memory store may keep the value itself instead of its bytes.
    */
   readonly isImmutable?: boolean;
+  /** Every sequence of bytes is a value, so that one which nobody looks at need not be read. */
+  readonly readsAnything?: boolean;
   /**
    * A primitive that is equal exactly when the bytes are equal; in-memory stores key their maps by
    * it. Without it they use the bytes as a latin1 string.

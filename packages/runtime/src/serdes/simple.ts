@@ -33,6 +33,7 @@ export const booleanSerde: RecordSerde<boolean> = recordSerde<boolean>({
  */
 export const bytesSerde: RecordSerde<Uint8Array> = recordSerde<Uint8Array>({
   name: 'bytes',
+  readsAnything: true,
   write(value, target, position) {
     if (!(value instanceof Uint8Array)) throw wrongType('bytes', 'Uint8Arrays', value);
     if (value.length > target.length - position) return -1;

@@ -115,6 +115,7 @@ function isContinuation(byte: number | undefined): boolean {
 /** UTF-8 text, as Kafka's `StringSerializer` writes it. */
 export const stringSerde: RecordSerde<string> = recordSerde<string>({
   name: 'string',
+  readsAnything: true,
   write(value, target, position) {
     if (typeof value !== 'string') throw wrongType('string', 'strings', value);
     return writeUtf8(value, target, position);

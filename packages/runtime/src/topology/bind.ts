@@ -63,6 +63,8 @@ export interface BindOptions {
   readonly storeFormat?: 'DEFAULT' | 'HEADERS';
   /** `statestore.cache.max.bytes`; if it is 0, the default here, no store has a record cache. */
   readonly cacheMaxBytes?: number;
+  /** False if somebody may ask for the value of a record that a node failed on; by default values that no node looks at are not read. */
+  readonly skipsIgnoredValues?: boolean;
   /** Persistent stores are on disk; by default they only behave like it. */
   readonly isOnDisk?: boolean;
 }
@@ -105,7 +107,9 @@ export function bindInternalTopology(
     if (builder.isPersistent?.(own) === true) isOnDisk = true;
   }
   serdes.throwIfMissing();
-  const bound = { topology, settings, groups: nodeGroups(topology), makers, stores, isOnDisk };
+  const skipsIgnoredValues = options.skipsIgnoredValues ?? true;
+  const groups = nodeGroups(topology);
+  const bound = { topology, settings, groups, makers, stores, isOnDisk, skipsIgnoredValues };
   return builtTopology(bound, topics);
 }
 
@@ -134,6 +138,7 @@ interface Bound {
   readonly makers: ReadonlyMap<string, MakeNode>;
   readonly stores: ReadonlyMap<string, () => StateStore>;
   readonly isOnDisk: boolean;
+  readonly skipsIgnoredValues: boolean;
 }
 
 function builtTopology(bound: Bound, topics: TopicNames): BuiltTopology {
@@ -310,11 +315,8 @@ function copartitionGroups(
     });
 }
 
-function instantiate(
-  group: readonly string[],
-  { topology, makers, stores: storeMakers }: Bound,
-  topics: TopicNames,
-): TaskTopology {
+function instantiate(group: readonly string[], bound: Bound, topics: TopicNames): TaskTopology {
+  const { topology, makers, stores: storeMakers } = bound;
   const nodes = new Map<string, ProcessorNode>();
   const sources = new Map<string, SourceNode>();
   const stores = new Map<string, StateStore>();
@@ -335,6 +337,9 @@ function instantiate(
     for (const store of spec.stores) {
       if (!stores.has(store)) stores.set(store, (storeMakers.get(store) as () => StateStore)());
     }
+  }
+  if (bound.skipsIgnoredValues) {
+    for (const node of nodes.values()) if (node instanceof SourceOperator) node.skipIgnoredValues();
   }
   return { sources, nodes: [...nodes.values()], stores };
 }

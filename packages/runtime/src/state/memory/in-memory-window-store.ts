@@ -10,6 +10,7 @@ import { BigMap } from './big-map.ts';
 import { KeyCodec, type MapKey } from './key-codec.ts';
 import { ValueCodec, type HeaderKeeping } from './value-codec.ts';
 import { Expiry } from './expiry.ts';
+import { IdleKeys } from './idle-keys.ts';
 import { KeyWindows } from './key-windows.ts';
 
 const START_BYTES = 8;
@@ -53,6 +54,7 @@ export class InMemoryWindowStore<K, V> implements WindowStore<K, V> {
   readonly #isTimestamped: boolean;
   readonly #windows = new BigMap<MapKey, KeyWindows<K>>();
   readonly #expiry: Expiry<KeyWindows<K>>;
+  readonly #idle: IdleKeys<KeyWindows<K>>;
   #observedStreamTime = -1;
   #context: StoreContext | null = null;
   #changelog: PartitionAppender | null = null;
@@ -76,8 +78,11 @@ export class InMemoryWindowStore<K, V> implements WindowStore<K, V> {
     this.#values = new ValueCodec(valueSerde, name, options.headers);
     this.#isTimestamped = options.isTimestamped ?? true;
     this.#remembersKey = keySerde.isImmutable === true;
-    this.#expiry = new Expiry(retentionMs, (windows) => {
+    this.#idle = new IdleKeys(retentionMs, (windows) => {
       this.#forget(windows);
+    });
+    this.#expiry = new Expiry(retentionMs, (windows) => {
+      this.#idle.add(windows);
     });
   }
 
@@ -98,8 +103,8 @@ export class InMemoryWindowStore<K, V> implements WindowStore<K, V> {
     }
     const index = windows.indexOf(windowStart);
     if (index < 0) return null;
-    this.foundTimestamp = windows.timestamps[index] as number;
-    return this.#values.fromStored(windows.stored[index]);
+    this.foundTimestamp = windows.timestampAt(index);
+    return this.#values.fromStored(windows.storedAt(index));
   }
 
   put(
@@ -188,6 +193,7 @@ export class InMemoryWindowStore<K, V> implements WindowStore<K, V> {
     this.#lastWindows = undefined;
     this.#windows.clear();
     this.#expiry.clear();
+    this.#idle.clear();
     this.#observedStreamTime = -1;
   }
 
@@ -207,6 +213,7 @@ export class InMemoryWindowStore<K, V> implements WindowStore<K, V> {
     if (windowStart > this.#observedStreamTime) {
       this.#observedStreamTime = windowStart;
       this.#expiry.advanceTo(windowStart - this.#retentionMs);
+      this.#idle.advanceTo(windowStart);
     }
     // What nobody can read any more is not kept, even where it counts as written.
     if (this.#isExpired(windowStart)) return !this.#isForgotten(windowStart);
@@ -214,7 +221,7 @@ export class InMemoryWindowStore<K, V> implements WindowStore<K, V> {
     const mapKey = isLast ? (this.#lastWindows as KeyWindows<K>).mapKey : this.#keys.mapKey(key);
     let windows = isLast ? this.#lastWindows : this.#windows.get(mapKey);
     if (stored === null) {
-      if (windows?.remove(windowStart) === true && windows.isEmpty) this.#forget(windows);
+      if (windows?.remove(windowStart) === true && windows.isEmpty) this.#idle.add(windows);
       return true;
     }
     if (windows === undefined) {
@@ -234,8 +241,8 @@ export class InMemoryWindowStore<K, V> implements WindowStore<K, V> {
     const windows = this.#windows.get(this.#keys.mapKey(key));
     const found: WindowEntry<K, V>[] = [];
     if (windows === undefined) return found;
-    for (let i = 0; i < windows.starts.length; i++) {
-      const start = windows.starts[i] as number;
+    for (let i = 0; i < windows.count; i++) {
+      const start = windows.startAt(i);
       if (start > to) break;
       if (start >= from && !this.#isExpired(start)) found.push(this.#view(windows, i));
     }
@@ -250,7 +257,8 @@ export class InMemoryWindowStore<K, V> implements WindowStore<K, V> {
     for (const windows of this.#windows.values()) {
       if (lowest !== null && this.#sortKey(windows) < lowest) continue;
       if (highest !== null && this.#sortKey(windows) > highest) continue;
-      for (const start of windows.starts) {
+      for (let i = 0; i < windows.count; i++) {
+        const start = windows.startAt(i);
         if (start >= from && start <= to && !this.#isExpired(start)) found.push({ windows, start });
       }
     }
@@ -274,11 +282,11 @@ export class InMemoryWindowStore<K, V> implements WindowStore<K, V> {
   }
 
   #view(windows: KeyWindows<K>, index: number): WindowEntry<K, V> {
-    const start = windows.starts[index] as number;
+    const start = windows.startAt(index);
     const key = new Windowed(windows.key, start, start + this.windowSizeMs);
-    const stored = windows.stored[index];
+    const stored = windows.storedAt(index);
     const value = this.#values.fromStored(stored);
-    const timestamp = windows.timestamps[index] as number;
+    const timestamp = windows.timestampAt(index);
     const headers = this.#values.headersOf(stored);
     return headers === undefined ? { key, value, timestamp } : { key, value, timestamp, headers };
   }
