@@ -48,7 +48,9 @@ export const ARENA_CHUNK_BYTES = 256 * 1024;
 export const VERSIONED_CHANGELOG_ADDITIONAL_LAG_MS = 86_400_000;
 /** Histories that a persistent versioned store looks through for expired versions at one commit. */
 export const HISTORY_SWEEP_ROWS = 4_096;
-/** Rows that a walk over a persistent window store reads at a time. */
-export const WINDOW_WALK_ROWS = 256;
+/** Rows that a walk over a table on disk reads at first. */
+export const WALK_FIRST_ROWS = 16;
+/** ... and at most at a time. */
+export const WALK_ROWS = 256;
 /** Tables that one store may have open at a time: its live segments, and those on their way out. */
 export const STATE_TABLES_PER_STORE = 16;

@@ -5,6 +5,7 @@ import type { StoreBuilder } from './store.ts';
 import { stores } from './stores.ts';
 import {
   disposeBenches,
+  runsOf,
   settingsOf,
   StoreBench,
   type Settling,
@@ -149,7 +150,7 @@ describe.each(versionedSetups)('versioned store: %s', (_name, setup) => {
           }
         },
       ),
-      { numRuns: setup.isOnDisk === true ? 60 : 150 },
+      { numRuns: runsOf(setup, 150) },
     );
   });
 

@@ -8,6 +8,7 @@ import { stores } from './stores.ts';
 import {
   diskSetups,
   disposeBenches,
+  runsOf,
   setups,
   StoreBench,
   type Settling,
@@ -20,7 +21,8 @@ vi.mock('./limits.ts', async (original) => ({
   ...(await original<typeof import('./limits.ts')>()),
   CLEAN_ROWS_MAX_BYTES: 600,
   SPILL_SLICE_ROWS: 2,
-  WINDOW_WALK_ROWS: 3,
+  WALK_FIRST_ROWS: 2,
+  WALK_ROWS: 3,
   HISTORY_SWEEP_ROWS: 2,
 }));
 
@@ -156,7 +158,7 @@ describe.each(setups)('window store: %s', (_name, setup) => {
         expect(rowsOf(store.all())).toEqual(all());
         expect(rowsOf(bench.restoredInto(open(LONG_MS)).all())).toEqual(all());
       }),
-      { numRuns: 60 },
+      { numRuns: runsOf(setup, 60) },
     );
   });
 
@@ -181,8 +183,22 @@ describe.each(setups)('window store: %s', (_name, setup) => {
         expect(seen).toEqual(ordered(seen, setup, LONG_MS));
         expect(new Set(seen.map((row) => idOf(row.key, row.start))).size).toBe(seen.length);
       }),
-      { numRuns: 30 },
+      { numRuns: runsOf(setup, 30) },
     );
+  });
+
+  it('goes on through a fetch while what it reads is written to disk', async () => {
+    const bench = open(LONG_MS);
+    const starts = Array.from({ length: 40 }, (_, i) => i * 3_000);
+    for (const s of starts) bench.store.put('a', String(s), s, 1);
+    await flush(bench.store);
+    await bench.settle('commit');
+    const seen: number[] = [];
+    for (const { key: windowed } of bench.store.fetch('a', 0, LONG_MS)) {
+      seen.push(windowed.start);
+      if (seen.length === 3) await bench.spilled();
+    }
+    expect(seen).toEqual(starts);
   });
 
   it('finds no expired window once it was let go, whatever came in which order', async () => {
@@ -217,7 +233,7 @@ describe.each(setups)('window store: %s', (_name, setup) => {
           expect(rowsOf(store.all())).toEqual(ordered(live, setup, retentionMs));
         },
       ),
-      { numRuns: 60 },
+      { numRuns: runsOf(setup, 60) },
     );
   });
 

@@ -3,6 +3,8 @@ import {
   CLEAN_ROWS_MAX_BYTES,
   ROW_OVERHEAD_BYTES,
   SPILL_SLICE_ROWS,
+  WALK_FIRST_ROWS,
+  WALK_ROWS,
 } from '../limits.ts';
 import { BigMap } from '../memory/big-map.ts';
 import { Arena } from './arena.ts';
@@ -138,8 +140,26 @@ export class LayeredTable<K> {
     this.#uncommitted = [];
   }
 
-  /** Rows with `from <= key <= to` by their bytes, null means open. Stands up to writes in between. */
+  /**
+   * Rows with `from <= key <= to` by their bytes, null means open. Some are read at a time: whatever is
+   * written, committed or spilled in between.
+   */
   *range(from: string | null, to: string | null, isReverse: boolean): Generator<Row<K>> {
+    let last: string | null = null;
+    for (let count = WALK_FIRST_ROWS; ; count = Math.min(2 * count, WALK_ROWS)) {
+      const rows: Row<K>[] = [];
+      const start: string | null = last ?? (isReverse ? to : from);
+      for (const row of this.#scan(isReverse ? from : start, isReverse ? start : to, isReverse)) {
+        if (row.sortKey !== last) rows.push(row);
+        if (rows.length === count) break;
+      }
+      for (const row of rows) if (row.stored !== null) yield row;
+      if (rows.length < count) return;
+      last = (rows.at(-1) as Row<K>).sortKey;
+    }
+  }
+
+  *#scan(from: string | null, to: string | null, isReverse: boolean): Generator<Row<K>> {
     if (from !== null && to !== null && from > to) return;
     const isInRange = ({ sortKey }: Row<K>): boolean =>
       isReverse ? from === null || sortKey >= from : to === null || sortKey <= to;

@@ -3,7 +3,7 @@ import { InvariantError } from '../../errors.ts';
 import type { RecordSerde } from '../../serdes/serde.ts';
 import { Windowed } from '../../serdes/windowed-key.ts';
 import { readTimestamp } from '../../serdes/windowed.ts';
-import { CLEAN_ROWS_MAX_BYTES, WINDOW_WALK_ROWS } from '../limits.ts';
+import { CLEAN_ROWS_MAX_BYTES } from '../limits.ts';
 import { KeyCodec } from '../memory/key-codec.ts';
 import { ValueCodec, type HeaderKeeping } from '../memory/value-codec.ts';
 import type { PartitionAppender } from '../partition-appender.ts';
@@ -24,7 +24,7 @@ import {
   writeWindowKey,
   type WindowRange,
 } from './window-row-key.ts';
-import { WindowSegments, type Segment } from './window-segments.ts';
+import { WindowSegments } from './window-segments.ts';
 
 export interface PersistentWindowStoreOptions {
   readonly windowSizeMs: number;
@@ -294,41 +294,19 @@ export class PersistentWindowStore<K, V> implements WindowStore<K, V>, Persisten
     };
   }
 
-  /** From segment to segment, some rows at a time: whatever is written, let go or dropped in between. */
+  /** From segment to segment; one that is dropped in between has nothing more. */
   *#walk(range: WindowRange, isReverse: boolean): IterableIterator<WindowEntry<K, V>> {
     const numbers = this.#open.between(Math.max(range.from, this.#expiryLimit + 1), range.to);
     if (isReverse) numbers.reverse();
+    const lowest = lowestRowKey(range);
+    const highest = highestRowKey(range);
     for (const number of numbers) {
-      let last: string | null = null;
-      for (;;) {
-        const segment: Segment | undefined = this.#open.get(number);
-        if (segment === undefined) break;
-        const rows: Row<string>[] = this.#someRows(segment, range, last, isReverse);
-        for (const row of rows) {
-          if (row.stored !== null && !this.#isExpired(startOf(row.key))) yield this.#view(row);
-        }
-        if (rows.length < WINDOW_WALK_ROWS) break;
-        last = (rows.at(-1) as Row<string>).key;
+      const segment = this.#open.get(number);
+      if (segment === undefined) continue;
+      for (const row of segment.rows.range(lowest, highest, isReverse)) {
+        if (isInRange(row.key, range) && !this.#isExpired(startOf(row.key))) yield this.#view(row);
       }
     }
-  }
-
-  /** The next rows after the `last` one that was read. */
-  #someRows(
-    { rows }: Segment,
-    range: WindowRange,
-    last: string | null,
-    isReverse: boolean,
-  ): Row<string>[] {
-    const lowest = isReverse ? lowestRowKey(range) : (last ?? lowestRowKey(range));
-    const highest = isReverse ? (last ?? highestRowKey(range)) : highestRowKey(range);
-    const found: Row<string>[] = [];
-    for (const row of rows.range(lowest, highest, isReverse)) {
-      if (row.key === last || !isInRange(row.key, range)) continue;
-      found.push(row);
-      if (found.length === WINDOW_WALK_ROWS) break;
-    }
-    return found;
   }
 
   #view({ key: rowKey, stored, timestamp }: Row<string>): WindowEntry<K, V> {

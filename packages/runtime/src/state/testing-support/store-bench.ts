@@ -179,7 +179,8 @@ function changelogOf(store: StateStore): string {
   return `test-${store.name}-changelog`;
 }
 
-const inMemorySetups: readonly (readonly [string, StoreSetup])[] = (
+/** Every type of store without a cache, and with caches that hold nothing, a little and everything. */
+export const memorySetups: readonly (readonly [string, StoreSetup])[] = (
   ['inMemory', 'persistent'] as const
 ).flatMap((type) =>
   [0, 1, 300, 1_000_000].map((cacheBytes) => {
@@ -187,6 +188,11 @@ const inMemorySetups: readonly (readonly [string, StoreSetup])[] = (
     return [`${type}, ${name}`, { type, cacheBytes }] as const;
   }),
 );
+
+/** A run on disk opens and closes files: there are fewer. */
+export function runsOf({ isOnDisk }: StoreSetup, count: number): number {
+  return isOnDisk === true ? Math.ceil(count / 4) : count;
+}
 
 /** On disk, with layers of rows before it and with none. */
 export const diskSetups: readonly (readonly [string, StoreSetup])[] = [
@@ -198,8 +204,4 @@ export const diskSetups: readonly (readonly [string, StoreSetup])[] = [
   ],
 ];
 
-/** Every type of store without a cache, and with caches that hold nothing, a little and everything. */
-export const setups: readonly (readonly [string, StoreSetup])[] = [
-  ...inMemorySetups,
-  ...diskSetups,
-];
+export const setups: readonly (readonly [string, StoreSetup])[] = [...memorySetups, ...diskSetups];
