@@ -16,6 +16,9 @@ export class Expiry<E extends Expirable> {
   readonly #bucketMs: number;
   readonly #onEmpty: (key: E) => void;
   readonly #buckets = new Map<number, E[]>();
+  /** Where the last one went, and most often the next one goes. */
+  #lastNumber = Number.NaN;
+  #lastBucket: E[] = [];
   /** Bucket numbers, lowest first. */
   #order: number[] = [];
 
@@ -27,15 +30,22 @@ export class Expiry<E extends Expirable> {
   /** This key has something to forget once `time` has expired. */
   add(time: number, key: E): void {
     const number = Math.floor(time / this.#bucketMs);
-    const bucket = this.#buckets.get(number);
-    if (bucket !== undefined) {
-      bucket.push(key);
-      return;
+    if (number !== this.#lastNumber) {
+      this.#lastNumber = number;
+      this.#lastBucket = this.#bucket(number);
     }
-    this.#buckets.set(number, [key]);
+    this.#lastBucket.push(key);
+  }
+
+  #bucket(number: number): E[] {
+    const known = this.#buckets.get(number);
+    if (known !== undefined) return known;
+    const bucket: E[] = [];
+    this.#buckets.set(number, bucket);
     let at = this.#order.length;
     while (at > 0 && (this.#order[at - 1] as number) > number) at--;
     this.#order.splice(at, 0, number);
+    return bucket;
   }
 
   /** Everything at or before `limit` has expired. */
@@ -49,6 +59,7 @@ export class Expiry<E extends Expirable> {
         if (!key.isEmpty && key.expire(limit)) this.#onEmpty(key);
       }
       this.#buckets.delete(number);
+      if (number === this.#lastNumber) this.#lastNumber = Number.NaN;
       gone++;
     }
     if (gone > 0) this.#order = this.#order.slice(gone);
@@ -56,6 +67,7 @@ export class Expiry<E extends Expirable> {
 
   clear(): void {
     this.#buckets.clear();
+    this.#lastNumber = Number.NaN;
     this.#order = [];
   }
 }
