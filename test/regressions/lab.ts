@@ -5,6 +5,7 @@ import {
   connect,
   GroupProgress,
   KafkaStreams,
+  type KafkaStreamsOptions,
   readTopic,
   serdes,
   silentLogger,
@@ -145,7 +146,11 @@ export class Lab {
   }
 
   /** Not started yet. */
-  create(topology: Topology, config: StreamsConfigInput = {}): Running {
+  create(
+    topology: Topology,
+    config: StreamsConfigInput = {},
+    options: KafkaStreamsOptions = {},
+  ): Running {
     const lines: Line[] = [];
     const logger: Logger = pino(
       { level: 'warn' },
@@ -158,11 +163,12 @@ export class Lab {
         'bootstrap.servers': this.broker.bootstrapServers,
         'state.dir': this.stateDir,
         'commit.interval.ms': 100,
+        'heartbeat.interval.ms': 100,
         'producer.linger.ms': 2,
         'statestore.cache.max.bytes': 0,
         ...config,
       },
-      { logger, environment: {} },
+      { logger, environment: {}, ...options },
     );
     const progress: RestoreProgress[] = [];
     streams.restore$.subscribe((event) => progress.push(event));
@@ -183,8 +189,8 @@ export class Lab {
   }
 
   /** Started, and RUNNING. */
-  async start(topology: Topology, config: StreamsConfigInput = {}): Promise<Running> {
-    const running = this.create(topology, config);
+  async start(...args: Parameters<Lab['create']>): Promise<Running> {
+    const running = this.create(...args);
     await running.streams.start();
     await eventually(() => running.streams.state === 'RUNNING');
     return running;

@@ -10,6 +10,7 @@ import {
   readSync,
   renameSync,
   rmSync,
+  statfsSync,
   statSync,
   utimesSync,
   writeFileSync,
@@ -61,6 +62,12 @@ export function touchDirectory(path: string, nowMs: number): void {
 /** Bytes; 0 if it is not there. */
 export function fileSize(path: string): number {
   return existsSync(path) ? statSync(path).size : 0;
+}
+
+/** What the user may still write to the disk that the path is on, bytes. */
+export function freeBytes(path: string): number {
+  const { bavail, bsize } = statfsSync(path);
+  return bavail * bsize;
 }
 
 /** Up to `bytes` of the file. */

@@ -1,11 +1,16 @@
 import { StorageFullError, StorageIoError, TaskCorruptedError } from '../errors.ts';
+import { freeBytes } from '../platform/directories.ts';
+import { DISK_FULL_FREE_BYTES } from './limits.ts';
+
+/** LMDB fails so when it could write a part only. */
+const INPUT_OUTPUT_ERROR = /Input\/output error|EIO/;
 
 /** What failed on disk, in our words: no room, damaged state of a task, or anything else. */
 export function storageError(error: unknown, directory: string, taskId: string | null): Error {
   const why = error instanceof Error ? error.message : String(error);
   const state = taskId === null ? 'The state' : `The state of task ${taskId}`;
   const context = taskId === null ? { directory } : { task: taskId, directory };
-  if (/no space|ENOSPC|MDB_MAP_FULL/i.test(why)) {
+  if (/no space|ENOSPC|MDB_MAP_FULL/i.test(why) || isWrittenInPart(why, directory)) {
     return new StorageFullError(
       `The disk of ${directory} is full: ${state.replace('The', 'the')} cannot be written. Make room and start again; nothing that was committed is lost`,
       { cause: error, context },
@@ -21,4 +26,14 @@ export function storageError(error: unknown, directory: string, taskId: string |
     );
   }
   return new StorageIoError(`${state} in ${directory}: ${why}`, { cause: error, context });
+}
+
+function isWrittenInPart(why: string, directory: string): boolean {
+  if (!INPUT_OUTPUT_ERROR.test(why)) return false;
+  try {
+    return freeBytes(directory) < DISK_FULL_FREE_BYTES;
+  } catch {
+    // The disk does not even tell: it is not just full.
+    return false;
+  }
 }

@@ -342,7 +342,8 @@ export class StreamTask implements CommittableTask {
 
   get isCommitNeeded(): boolean {
     if (this.state !== 'RUNNING') return false;
-    if (this.#isTouched) return true;
+    // A disk that has failed is found out at a commit, even without input.
+    if (this.#isTouched || this.stores.disk?.hasFailed === true) return true;
     return this.#group.queues.some((queue) => this.#isAhead(queue));
   }
 

@@ -86,4 +86,42 @@ describe('StateDirectory', () => {
     expect(directory.tasks()).toEqual([]);
     await directory.close(true);
   });
+
+  it('gives a task to one holder at a time, and leaves alone what is held', async () => {
+    const directory = await open();
+    mkdirSync(directory.taskPath('0_0'));
+    utimesSync(directory.taskPath('0_0'), 1, 1);
+    expect(directory.released('0_0')).toBeUndefined();
+    directory.hold('0_0', 'thread-1');
+    expect(() => {
+      directory.hold('0_0', 'thread-2');
+    }).toThrow(/0_0 is still in use by thread-1: thread-2 tries again/);
+    directory.cleanUp(() => false, Date.now(), 0);
+    expect(directory.tasks()).toEqual(['0_0']);
+
+    const released = directory.released('0_0');
+    directory.release('0_0', Date.now(), true);
+    await released;
+    directory.hold('0_0', 'thread-2');
+    directory.release('0_0', Date.now(), true);
+    // Its age counts from when it was let go.
+    directory.cleanUp(() => false, Date.now(), 60_000);
+    expect(directory.tasks()).toEqual(['0_0']);
+    directory.cleanUp(() => false, Date.now() + 60_001, 60_000);
+    expect(directory.tasks()).toEqual([]);
+    await directory.close(true);
+  });
+
+  it('is clean only if everything in it was closed cleanly', async () => {
+    const ends: string[] = [];
+    for (const isClean of [true, false]) {
+      const directory = await open();
+      mkdirSync(directory.taskPath('0_0'), { recursive: true });
+      directory.hold('0_0', 'thread-1');
+      directory.release('0_0', Date.now(), isClean);
+      await directory.close(true);
+      ends.push(readFileSync(markOf(directory), 'utf8').trim().split(' ').at(-1) ?? '');
+    }
+    expect(ends).toEqual(['clean', 'open']);
+  });
 });

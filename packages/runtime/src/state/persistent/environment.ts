@@ -79,15 +79,23 @@ export class StateEnvironment {
   table(name: string): StateTable {
     let table = this.#tables.get(name);
     if (table === undefined) {
+      table = this.#open(name);
+      this.#tables.set(name, table);
+    }
+    return table;
+  }
+
+  #open(name: string): StateTable {
+    try {
       const database = this.#root.openDB<Buffer, Buffer>({
         name,
         encoding: 'binary',
         keyEncoding: 'binary',
       });
-      table = new StateTable(name, database);
-      this.#tables.set(name, table);
+      return new StateTable(name, database);
+    } catch (error) {
+      throw storageError(error, this.directory, this.#taskId);
     }
-    return table;
   }
 
   /** Names of the tables that are on disk and begin like this. */
@@ -121,7 +129,11 @@ export class StateEnvironment {
 
   /** The store's tables are not to be relied on: it is restored from the start. */
   async forgetOffset(store: string): Promise<void> {
-    await this.#written(() => this.#offsets.remove(store));
+    // Beside its offset there may be more, under `<store>/...`.
+    for (const name of [...this.#offsets.getKeys({ start: store })]) {
+      if (name !== store && !name.startsWith(`${store}/`)) continue;
+      await this.#written(() => this.#offsets.remove(name));
+    }
   }
 
   /** Puts and removals made by `action` become one transaction; resolves when it is committed. */
@@ -134,8 +146,11 @@ export class StateEnvironment {
     if (this.#isClosed) return;
     this.#isClosed = true;
     await this.#written(async () => {
-      await this.#root.committed;
-      await this.#root.close();
+      try {
+        await this.#root.committed;
+      } finally {
+        await this.#root.close();
+      }
       await syncFile(join(this.directory, DATA_FILE));
     });
   }
@@ -144,7 +159,7 @@ export class StateEnvironment {
     try {
       await write();
     } catch (error) {
-      throw storageError(error, this.directory, this.#taskId);
+      throw storageError(await causeOf(error), this.directory, this.#taskId);
     }
   }
 
@@ -153,6 +168,17 @@ export class StateEnvironment {
     const found = meta.get(FORMAT_KEY);
     if (found === undefined) meta.putSync(FORMAT_KEY, FORMAT);
     return found ?? FORMAT;
+  }
+}
+
+/** What fails with a transaction says only that it failed; the reason is promised. */
+async function causeOf(error: unknown): Promise<unknown> {
+  const { commitError } = error as { readonly commitError?: PromiseLike<unknown> };
+  try {
+    await commitError;
+    return error;
+  } catch (cause) {
+    return cause;
   }
 }
 

@@ -86,6 +86,11 @@ export class TaskDisk {
     return this.#spilling !== null && unspilled(this.#stores) >= SPILL_BYTES;
   }
 
+  /** Something could not be written, which `spillIfDue` will throw. */
+  get hasFailed(): boolean {
+    return this.#failure !== null;
+  }
+
   /** Everything that is committed reaches the disk, then the stores and the environment are closed. */
   async close(): Promise<void> {
     await this.#spilling;
