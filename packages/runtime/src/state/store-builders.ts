@@ -128,16 +128,18 @@ export function windowBuilder<K, V>(
   };
 }
 
-/** Never cached. */
+/** Never cached. On disk if stores that are not told where they are are. */
 export function versionedBuilder<K, V>(
   options: StoreOptions<K, V>,
   { historyRetentionMs }: VersionedStoreSupplier,
 ): StoreBuilder<VersionedKeyValueStore<K, V>> {
   const { name, logging } = options;
+  const isPersistent = (settings: StoreSettings): boolean =>
+    settings.isOnDisk && settings.defaultStoreType === 'persistent';
   return {
     name,
     isLogged: logging !== false,
-    isPersistent: ({ isOnDisk }) => isOnDisk,
+    isPersistent,
     isVersioned: true,
     historyRetentionMs,
     changelogConfig: () => {
@@ -148,7 +150,7 @@ export function versionedBuilder<K, V>(
     },
     bind(settings) {
       const [key, value] = resolveSerdes(options, settings);
-      const Store = settings.isOnDisk ? PersistentVersionedStore : InMemoryVersionedStore;
+      const Store = isPersistent(settings) ? PersistentVersionedStore : InMemoryVersionedStore;
       return () =>
         new Store(name, key, value, historyRetentionMs) as unknown as VersionedKeyValueStore<K, V>;
     },

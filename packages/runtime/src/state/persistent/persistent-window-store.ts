@@ -64,6 +64,7 @@ export class PersistentWindowStore<K, V> implements WindowStore<K, V>, Persisten
   #found: Row<string> | null = null;
   #lastKey: K | undefined;
   #lastStart = -1;
+  #lastRowKey = '';
 
   constructor(
     name: string,
@@ -116,14 +117,15 @@ export class PersistentWindowStore<K, V> implements WindowStore<K, V>, Persisten
     this.#lastKey = undefined;
     const segment = this.#isExpired(windowStart) ? undefined : this.#open.at(windowStart);
     if (segment === undefined) return null;
-    const row = segment.rows.find(this.#rowKey(writeWindowKey(this.#keys, key, windowStart)));
-    if (row === null) return null;
+    const rowKey = this.#rowKey(writeWindowKey(this.#keys, key, windowStart));
+    const row = segment.rows.find(rowKey);
     this.#found = row;
     if (this.#remembersKey) {
       this.#lastKey = key;
       this.#lastStart = windowStart;
+      this.#lastRowKey = rowKey;
     }
-    return this.#values.fromStored(row.stored);
+    return row === null ? null : this.#values.fromStored(row.stored);
   }
 
   put(
@@ -275,9 +277,12 @@ export class PersistentWindowStore<K, V> implements WindowStore<K, V>, Persisten
     this.#lastKey = undefined;
     if (isLast && found !== null && !found.isForgotten) {
       rows.update(found, stored, timestamp);
-    } else {
-      rows.put(this.#rowKey(writeWindowKey(this.#keys, key, windowStart)), stored, timestamp);
+      return true;
     }
+    const rowKey = isLast
+      ? this.#lastRowKey
+      : this.#rowKey(writeWindowKey(this.#keys, key, windowStart));
+    rows.put(rowKey, stored, timestamp);
     return true;
   }
 
