@@ -2,6 +2,7 @@ import { encodeControlBatch } from '@millrace/protocol';
 import type { RecordCursor } from '@millrace/protocol';
 import { describe, expect, it } from 'vitest';
 import { TaskCorruptedError } from '../errors.ts';
+import { RESTORE_SLICE_RECORDS } from '../limits.ts';
 import { silentLogger } from '../logging/logger.ts';
 import type { StateStore } from '../state/store.ts';
 import { FakeClient } from '../testing-support/fake-client.ts';
@@ -15,14 +16,15 @@ import { Restorer } from './restorer.ts';
 /** Keeps what is restored, in order. */
 class ListStore implements StateStore {
   readonly name: string;
-  readonly isPersistent = false;
+  readonly isPersistent: boolean;
   readonly isOpen = true;
   readonly entries = new Map<string, string>();
   #committed: bigint | null;
 
-  constructor(name: string, committed: bigint | null = null) {
+  constructor(name: string, committed: bigint | null = null, isPersistent = false) {
     this.name = name;
     this.#committed = committed;
+    this.isPersistent = isPersistent;
   }
 
   open(): void {}
@@ -98,7 +100,7 @@ function records(from: number, to: number) {
 }
 
 describe('Restorer', () => {
-  it('restores several changelogs at the same time, up to the end that they had', async () => {
+  it('53: restores several changelogs at the same time, up to the end that they had', async () => {
     const { cluster, restorer, restored, target, runAll, progress } = setUp();
     cluster.createTopic('c1');
     cluster.createTopic('c2');
@@ -138,7 +140,7 @@ describe('Restorer', () => {
     expect([...(restored.get('0_1') ?? [])]).toEqual([['s', 0n]]);
   });
 
-  it('restores the only record, at offset 0', async () => {
+  it('49: restores the only record, at offset 0', async () => {
     const { cluster, restorer, restored, target, runAll } = setUp();
     cluster.createTopic('c');
     cluster.log('c').write([{ key: 'k', value: 'v' }]);
@@ -149,7 +151,7 @@ describe('Restorer', () => {
     expect(restored.has('0_0')).toBe(true);
   });
 
-  it('ends when the changelog ends in a transaction marker', async () => {
+  it('47: ends when the changelog ends in a transaction marker', async () => {
     const { cluster, restorer, restored, target, runAll } = setUp();
     cluster.createTopic('c');
     cluster.log('c').write(records(0, 5));
@@ -169,7 +171,7 @@ describe('Restorer', () => {
     expect(restored.get('0_0')?.get('s')).toBe(6n);
   });
 
-  it('ends when everything between start and end is compacted away', async () => {
+  it('50, 58: ends when everything between start and end is compacted away', async () => {
     const { cluster, restorer, restored, target, runAll } = setUp();
     cluster.createTopic('c');
     const log = cluster.log('c');
@@ -183,7 +185,7 @@ describe('Restorer', () => {
     expect(restored.get('0_0')?.get('s')).toBe(19_477n);
   });
 
-  it('begins at offset 1 when 0 is gone', async () => {
+  it('55: begins at offset 1 when 0 is gone', async () => {
     const { cluster, restorer, restored, target, runAll } = setUp();
     cluster.createTopic('c');
     cluster.log('c').write(records(0, 1));
@@ -196,7 +198,7 @@ describe('Restorer', () => {
     expect(restored.get('0_0')?.get('s')).toBe(2n);
   });
 
-  it('stops at the end that it took, although somebody goes on writing into the same batch', async () => {
+  it('56: stops at the end that it took, although somebody goes on writing into the same batch', async () => {
     const { cluster, restorer, restored, target, runAll } = setUp();
     cluster.createTopic('c');
     cluster.log('c').write(records(0, 10));
@@ -231,7 +233,62 @@ describe('Restorer', () => {
     expect(progress.at(-1)).toMatchObject({ startOffset: 50n, restoredRecords: 50 });
   });
 
-  it('goes on from the new start when the changelog is trimmed while it is read', async () => {
+  it('46: tells a persistent store where it stands, also behind the last record and when it is stopped', async () => {
+    const { cluster, restorer, target, runAll } = setUp();
+    cluster.createTopic('c');
+    // As many as are applied in one go, so that the end is found in the next.
+    cluster.log('c').write(records(0, RESTORE_SLICE_RECORDS));
+    const full = new ListStore('s', null, true);
+    await restorer.start('0_0', [target(full, 'c')]);
+    await runAll();
+    expect(full.committedOffset()).toBe(BigInt(RESTORE_SLICE_RECORDS));
+
+    cluster.log('c').skipTo(5_000n);
+    await restorer.start('0_0', [target(full, 'c')]);
+    await runAll();
+    expect(full.committedOffset()).toBe(5_000n);
+    expect(full.entries.size).toBe(RESTORE_SLICE_RECORDS);
+
+    for (let i = 0; i < 100; i++) cluster.log('c').write(records(i, i + 1));
+    await restorer.start('0_0', [target(full, 'c')]);
+    restorer.pass(0);
+    restorer.cancel('0_0');
+    const reached = full.committedOffset() as bigint;
+    expect(reached).toBeGreaterThan(5_000n);
+    expect(reached).toBeLessThan(5_100n);
+  });
+
+  it('59: wipes a persistent store that the changelog no longer continues', async () => {
+    const { cluster, restorer, target, failed } = setUp();
+    cluster.createTopic('c');
+    cluster.log('c').write(records(0, 100));
+    cluster.log('c').deleteUpTo(80n);
+    await restorer.start('0_0', [target(new ListStore('s', 50n, true), 'c')]);
+    expect(failed[0]?.error).toBeInstanceOf(TaskCorruptedError);
+    expect(failed[0]?.error.message).toMatch(/Store s of task 0_0.*knows offset 50.*starts at 80/);
+  });
+
+  it('62: reports offsets that were reached and records that were restored, over gaps', async () => {
+    const { cluster, restorer, target, runAll, progress } = setUp();
+    cluster.createTopic('c');
+    cluster.log('c').write(records(0, 3));
+    cluster.log('c').skipTo(40n);
+    cluster.log('c').write(records(3, 5));
+    cluster.log('c').skipTo(60n);
+    await restorer.start('0_0', [target(new ListStore('s'), 'c')]);
+    await runAll();
+    expect(progress.at(-1)).toMatchObject({ kind: 'end', currentOffset: 60n, restoredRecords: 5 });
+    for (const { currentOffset, restoredRecords } of progress) {
+      expect([
+        [0n, 0],
+        [3n, 3],
+        [40n, 3],
+        [60n, 5],
+      ]).toContainEqual([currentOffset, restoredRecords]);
+    }
+  });
+
+  it('59: goes on from the new start when the changelog is trimmed while it is read', async () => {
     const { cluster, restorer, restored, target, runAll, failed } = setUp();
     cluster.createTopic('c');
     for (let i = 0; i < 30; i++) cluster.log('c').write(records(i, i + 1));
@@ -244,7 +301,7 @@ describe('Restorer', () => {
     expect(restored.get('0_0')?.get('s')).toBe(30n);
   });
 
-  it('gives up a store that knows more than the changelog: it was created anew', async () => {
+  it('52: gives up a store that knows more than the changelog: it was created anew', async () => {
     const { cluster, restorer, target, failed } = setUp();
     cluster.createTopic('c');
     cluster.log('c').write(records(0, 5));

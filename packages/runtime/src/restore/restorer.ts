@@ -267,6 +267,8 @@ export class Restorer {
         );
       }
       const progress = reader.progress('end');
+      // The end may lie behind the last record that was applied.
+      if (target.store.isPersistent) target.store.commit(progress.currentOffset);
       this.#options.listener(progress);
       const task = this.#tasks.get(target.taskId);
       if (task === undefined) continue;
