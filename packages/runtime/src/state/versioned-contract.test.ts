@@ -261,6 +261,19 @@ describe('a versioned store on disk', () => {
     expect(table()).toEqual(['last']);
   });
 
+  it('has old latest values again after it was wiped', async () => {
+    const bench = new StoreBench(builder(10), onDisk);
+    bench.store.put('a', 'old', 1);
+    bench.store.put('b', 'new', 100);
+    await bench.settle('commit');
+    await bench.spilled();
+    await bench.environment.forgetOffset('v');
+    await bench.environment.dropTable('v');
+    await bench.settle('reopen');
+    expect(bench.store.get('a')).toBe('old');
+    expect(bench.store.get('b')).toBe('new');
+  });
+
   it('takes nothing that is too late after it was opened again', async () => {
     const bench = new StoreBench(builder(10), onDisk);
     bench.store.put('a', '1', 100);

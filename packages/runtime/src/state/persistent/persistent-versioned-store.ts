@@ -47,9 +47,12 @@ export class PersistentVersionedStore<K, V> extends HistoryStore<K, V> implement
       );
     }
     this.#environment = environment;
-    this.#table = new LayeredTable(environment.table(this.name), this.#codec);
+    const table = environment.table(this.name);
+    this.#table = new LayeredTable(table, this.#codec);
     this.#committedOffset = environment.offset(this.name);
-    this.observedStreamTime = readStreamTime(environment, this.name);
+    // One that was wiped takes all of its changelog, because a latest value never expires.
+    const isWiped = this.#committedOffset === null && table.rowCount === 0;
+    this.observedStreamTime = isWiped ? -1 : readStreamTime(environment, this.name);
     this.#committedStreamTime = this.observedStreamTime;
     super.open(context, changelog);
   }
