@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -41,6 +41,20 @@ describe('StateEnvironment', () => {
     damage();
     expect(open).toThrow(TaskCorruptedError);
     expect(open).toThrow(/task 0_0 in .* is damaged \(data\.mdb: it is .*wiped and restored/);
+  });
+
+  it('says that the state is damaged when LMDB finds pages that are none', async () => {
+    await fill('a');
+    const bytes = readFileSync(file());
+    writeFileSync(
+      file(),
+      Buffer.concat([bytes.subarray(0, 8_192), Buffer.alloc(bytes.length - 8_192)]),
+    );
+    const read = (): void => {
+      open().table('a').read('key-7');
+    };
+    expect(read).toThrow(TaskCorruptedError);
+    expect(read).toThrow(/damaged \(MDB_CORRUPTED/);
   });
 
   it('takes an empty file for none', async () => {

@@ -86,15 +86,16 @@ export class StateEnvironment {
   }
 
   #open(name: string): StateTable {
+    const asError = (error: unknown): Error => storageError(error, this.directory, this.#taskId);
     try {
       const database = this.#root.openDB<Buffer, Buffer>({
         name,
         encoding: 'binary',
         keyEncoding: 'binary',
       });
-      return new StateTable(name, database);
+      return new StateTable(name, database, asError);
     } catch (error) {
-      throw storageError(error, this.directory, this.#taskId);
+      throw asError(error);
     }
   }
 

@@ -20,23 +20,34 @@ export type StoredRow = readonly [key: string, value: Buffer];
 export class StateTable {
   readonly name: string;
   readonly #database: Database<Buffer, Buffer>;
+  readonly #asError: (error: unknown) => Error;
   readonly #key = Buffer.alloc(1 + LMDB_INLINE_KEY_MAX_BYTES);
   /** All keys that are too long, sorted. */
   #longKeys: string[];
 
-  constructor(name: string, database: Database<Buffer, Buffer>) {
+  /** @param asError what to throw for what LMDB throws: its file may be damaged inside */
+  constructor(
+    name: string,
+    database: Database<Buffer, Buffer>,
+    asError: (error: unknown) => Error,
+  ) {
     this.name = name;
     this.#database = database;
+    this.#asError = asError;
     this.#longKeys = this.#readLongKeys();
   }
 
   /** A view of LMDB's memory, to be read before anything else is asked of any table. */
   read(key: string): Buffer | undefined {
-    if (key.length <= LMDB_INLINE_KEY_MAX_BYTES) {
-      return this.#database.getBinaryFast(this.#inline(key));
+    try {
+      if (key.length <= LMDB_INLINE_KEY_MAX_BYTES) {
+        return this.#database.getBinaryFast(this.#inline(key));
+      }
+      const found = this.#database.getBinaryFast(hashed(key));
+      return found?.subarray(LENGTH_BYTES + key.length);
+    } catch (error) {
+      throw this.#asError(error);
     }
-    const found = this.#database.getBinaryFast(hashed(key));
-    return found?.subarray(LENGTH_BYTES + key.length);
   }
 
   /** Only inside of the environment's `write`, whose end is when the value's memory may be used again. */
@@ -66,6 +77,14 @@ export class StateTable {
 
   /** Rows with `from <= key <= to`; null means open. */
   *rows(from: string | null, to: string | null, isReverse: boolean): Generator<StoredRow> {
+    try {
+      yield* this.#rows(from, to, isReverse);
+    } catch (error) {
+      throw this.#asError(error);
+    }
+  }
+
+  *#rows(from: string | null, to: string | null, isReverse: boolean): Generator<StoredRow> {
     const long = this.#longRange(from, to);
     if (isReverse) long.reverse();
     let next = 0;
