@@ -8,6 +8,7 @@ import { stores } from './stores.ts';
 import {
   diskSetups,
   disposeBenches,
+  memorySetups,
   runsOf,
   setups,
   StoreBench,
@@ -264,6 +265,35 @@ describe('a cache before a window store', () => {
 
 const uncached = diskSetups.filter(([, { cacheBytes }]) => cacheBytes === 0);
 
+describe.each([...memorySetups.filter(([, { cacheBytes }]) => cacheBytes === 0), ...uncached])(
+  'restored windows: %s',
+  (_name, setup) => {
+    it('expire as others do (faust-streaming/faust#385)', async () => {
+      const hourMs = 3_600_000;
+      const first = new StoreBench(builder(hourMs), setup);
+      for (let i = 0; i < 500; i++) first.store.put('a', String(i), i * 600_000, 1);
+      const bench = new StoreBench(builder(hourMs), setup);
+      const store = first.restoredInto(bench);
+      await bench.settle('commit');
+      await bench.spilled();
+      expect(rowsOf(store.all()).map(({ value }) => value)).toEqual([
+        '494',
+        '495',
+        '496',
+        '497',
+        '498',
+        '499',
+      ]);
+      store.put('b', null, 499 * 600_000 + 2 * hourMs, 2);
+      expect(rowsOf(store.all())).toEqual([]);
+      await bench.settle('commit');
+      await bench.spilled();
+      await bench.settle('reopen');
+      expect(rowsOf(store.all())).toEqual([]);
+    });
+  },
+);
+
 describe.each(uncached)('a window store: %s', (_name, setup) => {
   it('drops whole segments once they have expired, also those that it finds when it is opened', async () => {
     const bench = new StoreBench(builder(120_000), setup);
@@ -289,6 +319,16 @@ describe.each(uncached)('a window store: %s', (_name, setup) => {
     expect(store.get('a', 480_000)).toBeNull();
     store.put('a', 'late', 490_000, 1);
     expect(store.get('a', 490_000)).toBe('late');
+  });
+
+  it('goes through more segments than there is room for tables', async () => {
+    const bench = new StoreBench(builder(60_000), setup);
+    for (let segment = 0; segment < 120; segment++) {
+      bench.store.put('a', String(segment), segment * 60_000, 1);
+      await bench.settle('commit');
+      await bench.spilled();
+    }
+    expect(bench.environment.tableNames('w/')).toEqual(['w/118', 'w/119']);
   });
 
   it('takes no room on disk for segments that come and go between two commits', async () => {
