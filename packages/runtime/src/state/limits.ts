@@ -54,5 +54,5 @@ export const WALK_FIRST_ROWS = 16;
 export const WALK_ROWS = 256;
 /** Tables that one store may have open at a time: its live segments, and those on their way out. */
 export const STATE_TABLES_PER_STORE = 16;
-/** A disk with less room than this is full when a write to it fails, bytes. */
-export const DISK_FULL_FREE_BYTES = 1024 * 1024;
+/** A disk with less room than this counts as full, bytes: LMDB is not to find out in the middle of a write. */
+export const DISK_FULL_FREE_BYTES = 16 * 1024 * 1024;

@@ -2,8 +2,8 @@ import { StorageFullError, StorageIoError, TaskCorruptedError } from '../errors.
 import { freeBytes } from '../platform/directories.ts';
 import { DISK_FULL_FREE_BYTES } from './limits.ts';
 
-/** LMDB fails so when it could write a part only. */
-const INPUT_OUTPUT_ERROR = /Input\/output error|EIO/;
+/** LMDB fails so when it could write a part only; lmdb does not always get to know why. */
+const INPUT_OUTPUT_ERROR = /Input\/output error|EIO|Commit failed/;
 
 /** What failed on disk, in our words: no room, damaged state of a task, or anything else. */
 export function storageError(error: unknown, directory: string, taskId: string | null): Error {
@@ -29,7 +29,15 @@ export function storageError(error: unknown, directory: string, taskId: string |
 }
 
 function isWrittenInPart(why: string, directory: string): boolean {
-  if (!INPUT_OUTPUT_ERROR.test(why)) return false;
+  return INPUT_OUTPUT_ERROR.test(why) && isFull(directory);
+}
+
+/** @throws StorageFullError */
+export function ensureRoom(directory: string, taskId: string): void {
+  if (isFull(directory)) throw storageError(new Error('ENOSPC'), directory, taskId);
+}
+
+function isFull(directory: string): boolean {
   try {
     return freeBytes(directory) < DISK_FULL_FREE_BYTES;
   } catch {

@@ -1,9 +1,10 @@
 import { join } from 'node:path';
 import { open, type Database, type RootDatabase } from 'lmdb';
-import { TaskCorruptedError } from '../../errors.ts';
+import { StreamsError, TaskCorruptedError } from '../../errors.ts';
 import { makeDirectory, syncFile } from '../../platform/directories.ts';
+import { yieldToEventLoop } from '../../platform/event-loop.ts';
 import { LMDB_TABLES_SPARE } from '../limits.ts';
-import { storageError } from '../storage-error.ts';
+import { ensureRoom, storageError } from '../storage-error.ts';
 import { damageOf } from './data-file.ts';
 import { StateTable } from './state-table.ts';
 
@@ -41,7 +42,6 @@ export class StateEnvironment {
   private constructor(options: EnvironmentOptions) {
     this.directory = options.directory;
     this.#taskId = options.taskId;
-    makeDirectory(options.directory);
     this.#root = open<Buffer, string>({
       path: options.directory,
       // A directory with a dot in its name would be taken for a file.
@@ -61,6 +61,8 @@ export class StateEnvironment {
   static open(options: EnvironmentOptions): StateEnvironment {
     const { directory, taskId } = options;
     try {
+      makeDirectory(directory);
+      ensureRoom(directory, taskId);
       const damage = damageOf(join(directory, DATA_FILE));
       if (damage !== null) throw corrupted(options, `is damaged (${DATA_FILE}: ${damage})`);
       const environment = new StateEnvironment(options);
@@ -70,7 +72,7 @@ export class StateEnvironment {
       void environment.#root.close();
       throw corrupted(options, `has the format ${format}, this version reads ${FORMAT}`);
     } catch (error) {
-      if (error instanceof TaskCorruptedError) throw error;
+      if (error instanceof StreamsError) throw error;
       throw storageError(error, directory, taskId);
     }
   }
@@ -139,6 +141,7 @@ export class StateEnvironment {
 
   /** Puts and removals made by `action` become one transaction; resolves when it is committed. */
   async write(action: () => void): Promise<void> {
+    ensureRoom(this.directory, this.#taskId);
     await this.#written(() => this.#root.batch(action));
   }
 
@@ -172,15 +175,18 @@ export class StateEnvironment {
   }
 }
 
-/** What fails with a transaction says only that it failed; the reason is promised. */
+/**
+ * What fails with a transaction says only that it failed. The reason is promised, in the same turn or
+ * never: lmdb may look for whom to tell before the failure is there.
+ */
 async function causeOf(error: unknown): Promise<unknown> {
   const { commitError } = error as { readonly commitError?: PromiseLike<unknown> };
-  try {
-    await commitError;
-    return error;
-  } catch (cause) {
-    return cause;
-  }
+  if (commitError === undefined) return error;
+  const cause = Promise.resolve(commitError).then(
+    () => error,
+    (reason: unknown) => reason,
+  );
+  return Promise.race([cause, yieldToEventLoop().then(() => error)]);
 }
 
 function corrupted({ directory, taskId }: EnvironmentOptions, what: string): TaskCorruptedError {
