@@ -158,3 +158,19 @@ describe('tables and joins', () => {
     expect(performance.now() - started).toBeLessThan(1_000);
   });
 });
+
+it('joins of one re-keyed stream, which share its repartition topic, are co-partitioned through it', async () => {
+  // Found by random cases: the second join named a source that was never made.
+  const builder = new StreamsBuilder();
+  const rows = builder.table('rows', { ...texts, store: 'rows' });
+  const stream = builder.stream('in', texts).selectKey((_key, value) => value, { key: texts.key });
+  const joined = { ...texts, result: texts.value };
+  stream.join(rows, (left, right) => `${left}+${right}`, joined).to('one');
+  stream.join(rows, (left, right) => `${left}-${right}`, joined).to('two');
+  const driver = drive(builder, {}, { partitions: { rows: 3, in: 2 } });
+  await driver.createInputTopic('rows', texts).pipe('a', 'row');
+  await driver.createInputTopic('in', texts).pipe('k', 'a');
+  expect(driver.createOutputTopic('one', texts).readKeyValues()).toEqual([['a', 'a+row']]);
+  expect(driver.createOutputTopic('two', texts).readKeyValues()).toEqual([['a', 'a-row']]);
+  await driver.close();
+});

@@ -77,6 +77,6 @@ export class GroupedAggregation<KG, VG> {
       builder.topology.generatedNames.repartitionTopic(fresh.names.topic);
     }
     builder.graph.add(this.#repartition, graphNode);
-    return { node: this.#repartition, sourceName: fresh.name };
+    return { node: this.#repartition, sourceName: this.#repartition.name };
   }
 }

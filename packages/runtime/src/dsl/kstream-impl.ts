@@ -323,7 +323,7 @@ export class KStreamImpl<K, V> implements KStream<K, V> {
       graphNode: this.#repartition,
       keySerde,
       valueSerde,
-      sources: new Set([fresh.name]),
+      sources: new Set([this.#repartition.name]),
       needsRepartition: false,
     };
   }
