@@ -54,7 +54,7 @@ export function checkedType(type: StoreType | undefined, what: string): StoreTyp
   if (type === undefined) return null;
   if (storeTypes.has(type)) return type;
   throw new TopologyError(
-    `The type of ${what} is "${String(type)}", but must be "inMemory" or "persistent".`,
+    `The type of ${what} is "${type}", but must be "inMemory" or "persistent".`,
   );
 }
 
