@@ -145,7 +145,7 @@ describe('tables and joins', () => {
     await driver.close();
   });
 
-  it('13, 14: joined topics that cannot be co-partitioned, or have no serde, are refused within a second', () => {
+  it('joined topics that cannot be co-partitioned are refused within a second', () => {
     const started = performance.now();
     const builder = new StreamsBuilder();
     const left = builder.stream('left', texts).repartition({ name: 'l', partitions: 2 });
