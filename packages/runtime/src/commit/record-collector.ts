@@ -143,6 +143,8 @@ class CollectorSender implements TopicSender {
   readonly #options: TaskRecordCollectorOptions;
   readonly #scratch: KeyScratch;
   #buffers: PartitionBuffer[] = [];
+  /** The one partition that a partitioner chose: reused, so that a choice costs no array. */
+  readonly #one: PartitionBuffer[] = [];
   #sticky = 0;
   #stickyLeft = 0;
   /** Those of the last record; nearly always those of the next. */
@@ -322,7 +324,10 @@ class CollectorSender implements TopicSender {
   }
 
   #chosenBuffers(chosen: number | readonly number[]): readonly PartitionBuffer[] {
-    if (typeof chosen === 'number') return [this.#buffer(chosen)];
+    if (typeof chosen === 'number') {
+      this.#one[0] = this.#buffer(chosen);
+      return this.#one;
+    }
     if (chosen.length === 0) this.#options.onDropped(this.#node, this.#topic);
     return chosen.map((partition) => this.#buffer(partition));
   }

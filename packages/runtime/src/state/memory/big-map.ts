@@ -44,7 +44,8 @@ export class BigMap<K, V> {
   }
 
   delete(key: K): boolean {
-    return this.#maps.some((map) => map.delete(key));
+    for (const map of this.#maps) if (map.delete(key)) return true;
+    return false;
   }
 
   *values(): IterableIterator<V> {

@@ -1,7 +1,9 @@
 import { ARENA_CHUNK_BYTES } from '../limits.ts';
 
-/** Writes at a position; returns the end, or -1 if it does not fit. */
-export type ArenaWriter = (target: Buffer, position: number) => number;
+/** Writes a row's value and timestamp at a position; returns the end, or -1 if they do not fit. */
+export interface RowWriter {
+  write(stored: unknown, timestamp: number, target: Buffer, position: number): number;
+}
 
 /** Memory for many values that are done with together. */
 export class Arena {
@@ -10,10 +12,10 @@ export class Arena {
   #position = 0;
 
   /** What was written, in memory that stays until `reset`. */
-  write(writer: ArenaWriter): Buffer {
+  write(writer: RowWriter, stored: unknown, timestamp: number): Buffer {
     for (;;) {
       const chunk = (this.#chunks[this.#current] ??= Buffer.allocUnsafeSlow(ARENA_CHUNK_BYTES));
-      const end = writer(chunk, this.#position);
+      const end = writer.write(stored, timestamp, chunk, this.#position);
       if (end >= 0) {
         const written = chunk.subarray(this.#position, end);
         this.#position = end;

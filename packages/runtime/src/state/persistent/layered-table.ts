@@ -7,7 +7,7 @@ import {
   WALK_ROWS,
 } from '../limits.ts';
 import { BigMap } from '../memory/big-map.ts';
-import { Arena } from './arena.ts';
+import { Arena, type RowWriter } from './arena.ts';
 import { ChangedRows } from './changed-rows.ts';
 import type { StateEnvironment } from './environment.ts';
 import { CLEAN, COMMITTED, Row, UNCOMMITTED } from './row.ts';
@@ -23,7 +23,7 @@ export interface RowTable {
 }
 
 /** How a store's rows look in memory and on disk. */
-export interface RowCodec<K> {
+export interface RowCodec<K> extends RowWriter {
   /** A primitive that is equal exactly when the keys' bytes are. */
   mapKey(key: K): string | number;
   /** The key's bytes as a latin1 string. */
@@ -32,8 +32,6 @@ export interface RowCodec<K> {
   keyOf(sortKey: string): K;
   /** A key that nobody else can change. */
   own(key: K): K;
-  /** Value and timestamp; returns the end, or -1 if `target` is too small. */
-  write(stored: unknown, timestamp: number, target: Buffer, position: number): number;
   /** Sets the row's value and timestamp; `source` is used again. */
   read(source: Buffer, row: Row<K>): void;
 }
@@ -272,9 +270,7 @@ export class LayeredTable<K> {
       return;
     }
     const timestamp = committed === null ? row.timestamp : committed.timestamp;
-    const value = this.#arena.write((target, position) =>
-      this.#codec.write(stored, timestamp, target, position),
-    );
+    const value = this.#arena.write(this.#codec, stored, timestamp);
     this.#table.put(row.sortKey, value);
     this.#bytes -= row.bytes;
     row.bytes = ROW_OVERHEAD_BYTES + 2 * row.sortKey.length + value.length;
