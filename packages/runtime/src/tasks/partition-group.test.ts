@@ -125,6 +125,72 @@ describe('PartitionGroup', () => {
     expect(take(both, 1_000_000)).toBe(null);
     b.fetchedLag = 0n;
     expect(take(both)).toBe('a1');
+    expect(both.enforcedCount).toBe(1);
+  });
+
+  it.each([null, 5n])(
+    'waits with a time above 0 for what is to be fetched (lag %s), however long it takes',
+    (lag) => {
+      const b = queue('b', [], lag);
+      const both = group(100, queue('a', [1]), b);
+      expect(take(both, 0)).toBe(null);
+      expect(take(both, 1_000_000)).toBe(null);
+      expect(both.nextDeadlineMs(1_000_000)).toBe(Infinity);
+      // Only from here on is it known to be empty.
+      b.fetchedLag = 0n;
+      expect(take(both, 1_000_000)).toBe(null);
+      expect(take(both, 1_000_099)).toBe(null);
+      expect(take(both, 1_000_100)).toBe('a1');
+    },
+  );
+
+  it('looks at the lag of each partition: one that is to be fetched holds up those that may go', () => {
+    const c = queue('c', [], 1n);
+    const three = group(100, queue('a', [1]), queue('b', [], 0n), c);
+    expect(take(three, 0)).toBe(null);
+    expect(take(three, 500)).toBe(null);
+    gets(c, 7);
+    three.changed();
+    // The wait for b is over already.
+    expect(take(three, 500)).toBe('a1');
+    expect(three.enforcedCount).toBe(1);
+  });
+
+  it('counts the wait from when a partition ran empty, even if nothing has any record', () => {
+    const a = queue('a', []);
+    const both = group(100, a, queue('b', []));
+    expect(take(both, 0)).toBe(null);
+    // Nothing waits for the end of that time.
+    expect(both.nextDeadlineMs(0)).toBe(Infinity);
+    gets(a, 1);
+    both.changed();
+    expect(take(both, 60)).toBe(null);
+    expect(both.nextDeadlineMs(60)).toBe(100);
+    expect(take(both, 100)).toBe('a1');
+    // That it was waited for once is enough, until it has something again.
+    gets(a, 2);
+    both.changed();
+    expect(take(both, 5_000)).toBe('a2');
+  });
+
+  it('counts each record that it lets go before an empty partition, however often it is asked', () => {
+    const b = queue('b', [3], 0n);
+    const both = group(0, queue('a', [1, 2, 4, 5]), b);
+    expect([take(both), take(both), take(both)]).toEqual(['a1', 'a2', 'b3']);
+    expect(both.enforcedCount).toBe(0);
+    for (let i = 0; i < 3; i++) expect(both.select(0)).not.toBe(null);
+    expect([take(both), take(both), take(both)]).toEqual(['a4', 'a5', null]);
+    expect(both.enforcedCount).toBe(2);
+    const never = group(-1, queue('a', [1, 2]), queue('b', []));
+    expect(takeAll(never)).toEqual(['a1', 'a2']);
+    expect(never.enforcedCount).toBe(0);
+  });
+
+  it.each([-1, 0, 100])('has nothing to choose with %s when nothing has data', (maxTaskIdleMs) => {
+    const both = group(maxTaskIdleMs, queue('a', []), queue('b', []));
+    expect(take(both, 0)).toBe(null);
+    expect(take(both, 1_000)).toBe(null);
+    expect(both.nextDeadlineMs(0)).toBe(Infinity);
     expect(both.enforcedCount).toBe(0);
   });
 
@@ -157,8 +223,7 @@ describe('PartitionGroup', () => {
     expect(take(both, 200)).toBe('a5');
   });
 
-  it('has nothing to choose when all are empty', () => {
-    expect(take(group(0, queue('a', []), queue('b', [])))).toBe(null);
+  it('has nothing to choose without partitions', () => {
     expect(take(group(-1))).toBe(null);
   });
 

@@ -10,8 +10,9 @@ import type { RecordQueue } from './record-queue.ts';
  *
  * - -1: process what is there.
  * - 0: for each empty partition the lag must be known. Unknown, or more to fetch: wait. Nothing to
- *   fetch: go.
- * - above 0: where there is nothing to fetch, wait for that long on top; then go ("enforced").
+ *   fetch: go ("enforced").
+ * - above 0: the same, but a partition that has nothing to fetch is waited for, too, until it has been
+ *   empty for that long. The time counts from when it ran empty, whether or not others have records.
  */
 export class PartitionGroup {
   readonly queues: readonly RecordQueue[];
@@ -21,6 +22,8 @@ export class PartitionGroup {
   readonly #heads = new HeadHeap();
   /** First of the heads, and may go; null if that has to be found out. */
   #current: RecordQueue | null = null;
+  /** It goes although an empty partition might still bring an earlier record. */
+  #isEnforced = false;
   #enforcedCount = 0;
 
   constructor(queues: readonly RecordQueue[], maxTaskIdleMs: number) {
@@ -29,7 +32,7 @@ export class PartitionGroup {
     this.#idleDeadlines = queues.map(() => -1);
   }
 
-  /** How often the group went on although an empty partition might have brought an earlier record. */
+  /** Records chosen although an empty partition might have brought an earlier one. */
   get enforcedCount(): number {
     return this.#enforcedCount;
   }
@@ -47,12 +50,16 @@ export class PartitionGroup {
     // Its head was taken, and nothing else has happened.
     this.#pollFirst(current);
     if (current.hasHead) this.#offer(current);
-    return this.#heads.first === current ? current : this.#choose(nowMs);
+    if (this.#heads.first !== current) return this.#choose(nowMs);
+    if (this.#isEnforced) this.#enforcedCount++;
+    return current;
   }
 
   /** When the next wait for an idle partition ends, by the wall clock of `select`; Infinity if none is on. */
   nextDeadlineMs(nowMs: number): number {
     let next = Infinity;
+    // Nothing waits for it.
+    if (this.#heads.size === 0) return next;
     for (const deadline of this.#idleDeadlines) {
       if (deadline > nowMs && deadline < next) next = deadline;
     }
@@ -62,18 +69,20 @@ export class PartitionGroup {
   #choose(nowMs: number): RecordQueue | null {
     const queues = this.queues;
     this.#current = null;
+    this.#isEnforced = false;
     this.#lookForHeads();
     const first = this.#heads.first;
-    if (first === undefined) return null;
     if (this.#heads.size < queues.length) {
       // The next record of one whose time is not known yet may be the earliest.
       if (queues.some((queue) => !queue.hasHead && queue.extraction !== null)) return null;
-      if (!this.#mayGoWithout(nowMs)) return null;
+      if (!this.#mayGoWithout(nowMs) || first === undefined) return null;
+      this.#isEnforced = this.#maxTaskIdleMs >= 0;
+      if (this.#isEnforced) this.#enforcedCount++;
     } else if (this.#maxTaskIdleMs > 0) {
       this.#idleDeadlines.fill(-1);
     }
-    this.#current = first;
-    return first;
+    this.#current = first ?? null;
+    return this.#current;
   }
 
   /** Makes the heap hold what has a head, in the order in which the heads came. */
@@ -115,7 +124,6 @@ export class PartitionGroup {
         if (nowMs < deadline) mayGo = false;
       }
     }
-    if (mayGo && this.#maxTaskIdleMs > 0) this.#enforcedCount++;
     return mayGo;
   }
 }
