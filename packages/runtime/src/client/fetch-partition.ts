@@ -15,6 +15,8 @@ export class FetchPartition {
   isInFlight = false;
   /** What was fetched waits to be drained. */
   isUndrained = false;
+  /** End of the partition as it was last handed over; -1 before the first time. */
+  toldEnd = -1n;
   maxBytes: number;
   /** Monotonic ms; not fetched before. */
   retryAt = -Infinity;

@@ -187,10 +187,11 @@ describe('Fetcher', () => {
     serve(once({ 'in-0': empty, 'in-1': { ...empty, lastStableOffset: 0n } }));
     fetcher.assign([in0, in1]);
     await clock.advance(10);
-    const [moved, ...others] = fetcher.drain();
+    const [moved, empty1, ...others] = fetcher.drain();
     expect(others).toEqual([]);
     expect(moved).toMatchObject({ topic: 'in', partition: 0, nextOffset: 80n, error: null });
     expect(moved?.records).toHaveLength(0);
+    expect(empty1).toMatchObject({ partition: 1, nextOffset: 0n, lastStableOffset: 0n });
     await clock.advance(10);
     expect(asked(fetches(transport).at(-1) as never).sort()).toEqual(['in-0@80', 'in-1@0']);
   });
@@ -201,8 +202,51 @@ describe('Fetcher', () => {
     serve(once({ 'in-0': { records: batch(0n, 2) }, 'in-1': empty }));
     fetcher.assign([in0, in1]);
     await clock.advance(10);
-    expect(fetcher.drain().map(({ partition }) => partition)).toEqual([0]);
+    const [full, behind] = fetcher.drain();
+    expect(full).toMatchObject({ partition: 0, nextOffset: 2n });
+    // That it has more is told, once: nobody may take it for caught up.
+    expect(behind).toMatchObject({ partition: 1, nextOffset: 0n, lastStableOffset: 90n });
+    expect(behind?.records).toHaveLength(0);
     expect(fetcher.position('in', 1)).toBe(0n);
+    serve(once({ 'in-0': { records: batch(2n, 2) }, 'in-1': empty }));
+    await clock.advance(1_000);
+    expect(fetcher.drain().map(({ partition }) => partition)).toEqual([0]);
+  });
+
+  it('tells that a partition was left out which was at its end before', async () => {
+    const { clock, fetcher, serve } = setUp();
+    const at = (end: bigint) => ({ highWatermark: end, lastStableOffset: end });
+    serve(once({ 'in-0': { records: batch(0n, 1), ...at(1n) }, 'in-1': at(0n) }));
+    fetcher.assign([in0, in1]);
+    await clock.advance(10);
+    expect(fetcher.drain().map(({ partition }) => partition)).toEqual([0, 1]);
+    serve(once({ 'in-0': { records: batch(1n, 1), ...at(2n) }, 'in-1': at(0n) }));
+    await clock.advance(1_000);
+    expect(fetcher.drain().map(({ partition }) => partition)).toEqual([0]);
+    serve(once({ 'in-0': { records: batch(2n, 1), ...at(3n) }, 'in-1': at(7n) }));
+    await clock.advance(1_000);
+    expect(fetcher.drain()[1]).toMatchObject({
+      partition: 1,
+      nextOffset: 0n,
+      lastStableOffset: 7n,
+    });
+  });
+
+  it('tells the end of a partition that has nothing to fetch, once', async () => {
+    const { clock, fetcher, serve } = setUp();
+    const atEnd = { records: Buffer.alloc(0), highWatermark: 5n, lastStableOffset: 5n };
+    serve(once({ 'in-0': atEnd }));
+    fetcher.assign([{ ...in0, offset: 5n }]);
+    await clock.advance(10);
+    expect(fetcher.drain()).toMatchObject([{ partition: 0, nextOffset: 5n, lastStableOffset: 5n }]);
+    serve(once({ 'in-0': atEnd }));
+    await clock.advance(1_000);
+    expect(fetcher.drain()).toEqual([]);
+    // Assigned anew, it may be elsewhere.
+    fetcher.assign([{ ...in0, offset: 5n }]);
+    serve(once({ 'in-0': atEnd }));
+    await clock.advance(1_000);
+    expect(fetcher.drain()).toMatchObject([{ partition: 0, nextOffset: 5n }]);
   });
 
   it('keeps offsets above 2^53 exact', async () => {

@@ -70,6 +70,8 @@ interface Arrived {
   readonly fetched: FetchedPartition;
 }
 
+type PartitionAnswer = FetchResponse['responses'][number]['partitions'][number];
+
 const noRecords = Buffer.alloc(0);
 
 /**
@@ -419,47 +421,69 @@ export class Fetcher implements FetchPort {
         this.#takePartition(state, answer);
       }
     }
-    if (isWithoutRecords(response)) this.#takeEmptyTails(response, asked);
+    this.#takeEnds(response, asked);
     if (this.#arrived.length > arrivedBefore) this.#options.onReady();
   }
 
   /**
+   * What partitions without records tell by their end. How far one is behind must be known before
+   * others go on without it (KIP-695), so the first answer is handed over, whatever it says.
+   *
    * Compaction may leave nothing between a position and the end of the log. A response without any
-   * record, which no size limit can have emptied, says so: the position moves to the end.
+   * record, which no size limit can have emptied, says so: the position moves to the end. In any other
+   * one there was no room for what the partition has, and whoever took it for caught up must know.
    */
-  #takeEmptyTails(response: FetchResponse, asked: ReadonlyMap<string, FetchPartition>): void {
-    const readsCommitted = this.#options.isolationLevel === 'read_committed';
+  #takeEnds(response: FetchResponse, asked: ReadonlyMap<string, FetchPartition>): void {
+    const hasNone = isWithoutRecords(response);
     for (const { topic, partitions } of response.responses) {
       for (const answer of partitions) {
         const key = topicPartitionKey(topic, answer.partitionIndex);
         const state = asked.get(key);
         if (state === undefined || this.#partitions.get(key) !== state) continue;
-        const end = readsCommitted ? answer.lastStableOffset : answer.highWatermark;
-        if (answer.errorCode !== errorCodes.NONE || end <= state.fetchOffset) continue;
-        state.fetchOffset = end;
-        state.isUndrained = true;
-        this.#arrived.push({
-          owner: state,
-          fetched: {
-            topic,
-            partition: state.partition,
-            records: noRecords,
-            abortedTransactions: [],
-            highWatermark: answer.highWatermark,
-            lastStableOffset: answer.lastStableOffset,
-            logStartOffset: answer.logStartOffset,
-            nextOffset: end,
-            error: null,
-          },
-        });
+        if (state.isUndrained || answer.errorCode !== errorCodes.NONE) continue;
+        const end = this.#endOf(answer);
+        if (end < 0n) continue;
+        const isBehind = end > state.fetchOffset;
+        if (isBehind && hasNone) this.#arrive(state, answer, noRecords, end);
+        else if (isBehind ? state.toldEnd <= state.fetchOffset : state.toldEnd < 0n) {
+          this.#arrive(state, answer, noRecords, state.fetchOffset);
+        }
       }
     }
   }
 
-  #takePartition(
+  #endOf(answer: PartitionAnswer): bigint {
+    return this.#options.isolationLevel === 'read_committed'
+      ? answer.lastStableOffset
+      : answer.highWatermark;
+  }
+
+  #arrive(
     state: FetchPartition,
-    answer: FetchResponse['responses'][number]['partitions'][number],
+    answer: PartitionAnswer,
+    records: Buffer,
+    nextOffset: bigint,
   ): void {
+    state.fetchOffset = nextOffset;
+    state.toldEnd = this.#endOf(answer);
+    state.isUndrained = true;
+    this.#arrived.push({
+      owner: state,
+      fetched: {
+        topic: state.topic,
+        partition: state.partition,
+        records,
+        abortedTransactions: sortedByFirstOffset(answer.abortedTransactions),
+        highWatermark: answer.highWatermark,
+        lastStableOffset: answer.lastStableOffset,
+        logStartOffset: answer.logStartOffset,
+        nextOffset,
+        error: null,
+      },
+    });
+  }
+
+  #takePartition(state: FetchPartition, answer: PartitionAnswer): void {
     const { topic, partition } = state;
     const { errorCode } = answer;
     if (errorCode !== errorCodes.NONE) {
@@ -499,24 +523,9 @@ export class Fetcher implements FetchPort {
     }
     state.failureCount = 0;
     state.maxBytes = this.#options.maxPartitionBytes;
-    state.fetchOffset = whole.nextOffset;
-    state.isUndrained = true;
     this.#partitions.delete(state.key);
     this.#partitions.set(state.key, state);
-    this.#arrived.push({
-      owner: state,
-      fetched: {
-        topic,
-        partition,
-        records: unpinned(whole.records),
-        abortedTransactions: sortedByFirstOffset(answer.abortedTransactions),
-        highWatermark: answer.highWatermark,
-        lastStableOffset: answer.lastStableOffset,
-        logStartOffset: answer.logStartOffset,
-        nextOffset: whole.nextOffset,
-        error: null,
-      },
-    });
+    this.#arrive(state, answer, unpinned(whole.records), whole.nextOffset);
   }
 
   #retryLater(state: FetchPartition, errorCode: number, now: number): void {
@@ -615,9 +624,7 @@ function unreadable(state: FetchPartition, cause: unknown): Error {
 }
 
 /** Brokers list aborted transactions in the order of their abort markers. */
-function sortedByFirstOffset(
-  aborted: FetchResponse['responses'][number]['partitions'][number]['abortedTransactions'],
-) {
+function sortedByFirstOffset(aborted: PartitionAnswer['abortedTransactions']) {
   if (aborted === null || aborted.length === 0) return [];
   return aborted.toSorted((a, b) => (a.firstOffset < b.firstOffset ? -1 : 1));
 }

@@ -92,7 +92,7 @@ export class StreamTask implements CommittableTask {
   readonly #repartitionTopics: ReadonlySet<string>;
   #group = new PartitionGroup([], 0);
   #committed = new Map<string, bigint>();
-  #emittedWindowCloseTimes: ReadonlyMap<string, number> = new Map();
+  readonly #emittedWindowCloseTimes = new Map<string, number>();
   #isTouched = false;
   #inHand: Promise<void> | null = null;
   #failure: unknown = null;
@@ -486,8 +486,9 @@ export class StreamTask implements CommittableTask {
       if (end !== undefined) queue.learnEndOffset(end);
       queues.push(queue);
       this.#streamTime.advance(metadata.partitionTime);
-      if (metadata.emittedWindowCloseTimes.size > 0) {
-        this.#emittedWindowCloseTimes = metadata.emittedWindowCloseTimes;
+      for (const [store, time] of metadata.emittedWindowCloseTimes) {
+        const known = this.#emittedWindowCloseTimes.get(store) ?? time;
+        this.#emittedWindowCloseTimes.set(store, Math.max(known, time));
       }
       // What is neither committed nor consumed yet needs no commit.
       this.#committed.set(topicPartitionKey(topic, partition), committed ?? offset);

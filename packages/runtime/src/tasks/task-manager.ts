@@ -11,7 +11,6 @@ import type { RecordQueue } from './record-queue.ts';
 import type { InputPosition, StreamTask } from './stream-task.ts';
 import type { TaskId } from '../operators/task-context.ts';
 import type { TaskName } from './task-id.ts';
-import { taskName } from './task-id.ts';
 
 export interface TaskManagerOptions {
   readonly fetcher: FetchPort;
@@ -19,6 +18,8 @@ export interface TaskManagerOptions {
   readonly flow: FlowControl;
   readonly logger: Logger;
   readonly createTask: (id: TaskId, inputs: readonly TopicPartition[]) => StreamTask;
+  /** Makes the task's metrics known; returns how to take them away. */
+  readonly measure?: (task: StreamTask) => () => void;
   readonly findPositions: (partitions: readonly TopicPartition[]) => Promise<InputPosition[]>;
   readonly resetPosition: (partition: TopicPartition) => Promise<bigint>;
   /** Under read_committed a partition ends at its last stable offset. */
@@ -40,6 +41,7 @@ interface InputRoute {
 export class TaskManager {
   readonly #options: TaskManagerOptions;
   readonly #tasks = new Map<TaskName, StreamTask>();
+  readonly #unmeasure = new Map<TaskName, () => void>();
   readonly #positions = new Map<TaskName, readonly InputPosition[]>();
   readonly #routes = new Map<string, InputRoute>();
   /** Tasks in RUNNING, in the order in which they take turns. */
@@ -151,6 +153,8 @@ export class TaskManager {
     }
     this.#running = this.#running.filter((other) => other !== task);
     this.#tasks.delete(task.name);
+    this.#unmeasure.get(task.name)?.();
+    this.#unmeasure.delete(task.name);
     this.#positions.delete(task.name);
     this.#processedByClosed += task.processedCount;
     this.#droppedByClosed += task.droppedCount;
@@ -209,7 +213,9 @@ export class TaskManager {
 
   #create(id: TaskId, inputs: readonly TopicPartition[]): StreamTask {
     const task = this.#options.createTask(id, inputs);
-    this.#tasks.set(taskName(id), task);
+    this.#tasks.set(task.name, task);
+    const unmeasure = this.#options.measure?.(task);
+    if (unmeasure !== undefined) this.#unmeasure.set(task.name, unmeasure);
     this.#createdCount++;
     return task;
   }

@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { FetchPort, GroupPort, ProducerPort } from '../client/ports.ts';
 import { parseAutoOffsetReset } from '../config/auto-offset-reset.ts';
 import type { StreamsConfig } from '../config/streams-config.ts';
+import { registerTaskMetrics } from '../metrics/task-metrics.ts';
 import type { Restorer } from '../restore/restorer.ts';
 import type { OffsetReset } from '../topology/built-topology.ts';
 import { createTask, recordCacheFor } from './create-task.ts';
@@ -25,9 +26,10 @@ export interface ThreadTaskParts {
 
 /** The task manager of a stream thread, as its configuration wants tasks to be. */
 export function createTaskManager(
-  { name, matcher, globalStores, stateDirectory, config, clock, random }: StreamThreadOptions,
+  options: StreamThreadOptions,
   parts: ThreadTaskParts,
 ): TaskManager {
+  const { name, matcher, globalStores, stateDirectory, config, clock, random } = options;
   const { group, fetcher, producer, restorer, logger } = parts;
   const environment = {
     get topology() {
@@ -58,6 +60,7 @@ export function createTaskManager(
     logger,
     readsCommitted: config.mainConsumer['isolation.level'] === 'read_committed',
     createTask: (id, inputs) => createTask(environment, id, inputs),
+    measure: (task) => registerTaskMetrics(options.metrics, name, task),
     findPositions: (partitions) => findInputPositions(partitions, group, fetcher, resets),
     resetPosition: async (partition) => {
       const offsets = await resetOffsets([partition], fetcher, resets);
