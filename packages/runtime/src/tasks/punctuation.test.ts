@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { StreamsBuilder } from '../dsl/streams-builder.ts';
 import { ProcessingError } from '../errors.ts';
 import type { Processor, ProcessorContext } from '../operators/processor-api.ts';
-import type { PunctuationType } from '../operators/punctuation.ts';
+import type { Cancellable, PunctuationType } from '../operators/punctuation.ts';
 import { serdes } from '../serdes/serdes.ts';
 import { settle } from '../testing-support/fake-clock.ts';
 import { FakeCluster } from '../testing-support/fake-cluster.ts';
@@ -167,6 +167,18 @@ describe('punctuation of a task by the wall clock', () => {
     expect(await output()).toEqual([`tick=null--1@-1@${String(start + 45)}`]);
   });
 
+  it('keeps to its grid however late the calls come, and makes one call of those that were missed', async () => {
+    const called: number[] = [];
+    const { task } = await setUpTask({
+      topology: ticking('wall-clock-time', (_, now) => called.push(now - start)),
+    });
+    for (const late of [9, 12, 19, 23, 58, 59, 60, 1_007, 1_009, 1_010]) {
+      task.punctuateWallClock(start + late);
+    }
+    expect(called).toEqual([12, 23, 58, 60, 1_007, 1_010]);
+    expect(task.punctuatedCount).toBe(6);
+  });
+
   it('waits for the record in hand', async () => {
     let finish: () => void = () => undefined;
     const topology = ticking('wall-clock-time', forwardTick, {
@@ -197,6 +209,107 @@ describe('punctuation of a task by the wall clock', () => {
     await closing;
     expect(isClosed).toBe(true);
   });
+});
+
+describe('schedules that change while they run', () => {
+  const start = 1_700_000_000_000;
+
+  /** Does at each tick, and with each record, what it is told. */
+  function changing(
+    type: PunctuationType,
+    onTick: (context: ProcessorContext<string, string>, now: number) => void,
+    onRecord: (context: ProcessorContext<string, string>, value: string) => void = () => undefined,
+  ): Topology {
+    const builder = new StreamsBuilder();
+    builder.stream('a', strings).process<string, string>(() => {
+      let context: ProcessorContext<string, string>;
+      return {
+        init(given) {
+          context = given;
+          context.schedule(10, type, (now) => {
+            onTick(context, now);
+          });
+        },
+        process(record) {
+          onRecord(context, record.value);
+        },
+      };
+    });
+    return builder.build();
+  }
+
+  it('one of stream time that is made by a tick ticks at once, as its grid begins at 0', async () => {
+    const calls: string[] = [];
+    const { task, feed } = await setUpTask({
+      topology: changing('stream-time', (context, now) => {
+        calls.push(`outer ${String(now)}`);
+        if (calls.length > 1) return;
+        context.schedule(25, 'stream-time', (inner) => calls.push(`inner ${String(inner)}`));
+      }),
+    });
+    feed('a', at(12), at(24), at(26), at(50));
+    task.process(10, start);
+    expect(calls).toEqual(['outer 12', 'inner 12', 'outer 24', 'inner 26', 'outer 50', 'inner 50']);
+  });
+
+  it('one of the wall clock that is made by a tick ticks an interval after it', async () => {
+    const calls: string[] = [];
+    const { task } = await setUpTask({
+      topology: changing('wall-clock-time', (context, now) => {
+        calls.push(`outer ${String(now - start)}`);
+        if (calls.length > 1) return;
+        context.schedule(15, 'wall-clock-time', (inner) =>
+          calls.push(`inner ${String(inner - start)}`),
+        );
+      }),
+    });
+    for (const after of [13, 20, 27, 28, 30, 43]) task.punctuateWallClock(start + after);
+    expect(calls).toEqual(['outer 13', 'outer 20', 'inner 28', 'outer 30', 'outer 43', 'inner 43']);
+  });
+
+  it.each(['stream-time', 'wall-clock-time'] as const)(
+    'one that a record, or its own tick, has cancelled does not tick again: %s',
+    async (type) => {
+      const calls: string[] = [];
+      let made: Cancellable | undefined;
+      const { task, feed } = await setUpTask({
+        topology: changing(
+          type,
+          () => calls.push('tick'),
+          (context, value) => {
+            if (value === 'cancel') made?.cancel();
+            if (value !== 'make' && value !== 'make for once') return;
+            made = context.schedule(10, type, () => {
+              calls.push(value);
+              if (value === 'make for once') made?.cancel();
+            });
+          },
+        ),
+      });
+      let time = 0;
+      /** What ticks after a record, and ten ms of either time. */
+      const pass = (value: string): string[] => {
+        calls.length = 0;
+        time += 10;
+        feed('a', { key: 'k', value, timestamp: time });
+        task.process(10, start + time);
+        task.punctuateWallClock(start + time);
+        return calls.toSorted();
+      };
+      pass('make');
+      expect(pass('nothing')).toEqual(['make', 'tick']);
+      expect(pass('nothing')).toEqual(['make', 'tick']);
+      expect(pass('cancel')).toEqual(['tick']);
+      expect(pass('nothing')).toEqual(['tick']);
+      // Of stream time it ticks with the record that made it.
+      expect([pass('make for once'), pass('nothing')].flat()).toEqual(
+        type === 'stream-time'
+          ? ['make for once', 'tick', 'tick']
+          : ['tick', 'make for once', 'tick'],
+      );
+      expect(pass('nothing')).toEqual(['tick']);
+    },
+  );
 });
 
 describe('punctuation of a stream thread by the wall clock', () => {
