@@ -1,7 +1,13 @@
 /** Bugs that users of other stream processors hit with restoring state; the number is the report's. */
 import { statSync, truncateSync, writeFileSync } from 'node:fs';
 import { setImmediate as turn } from 'node:timers/promises';
-import { serdes, StreamsBuilder, type Topology } from '@millrace/runtime';
+import {
+  type FixedKeyProcessorContext,
+  type KeyValueStore,
+  stores,
+  StreamsBuilder,
+  type Topology,
+} from '@millrace/runtime';
 import { afterEach, describe, expect, it } from 'vitest';
 import { type Entry, eventually, Lab, type Running } from './lab.ts';
 import { contentsOf, numbered, objectOf, shelf } from './shelf.ts';
@@ -256,47 +262,104 @@ describe('input and global topics', () => {
     expect(again.streams.failure).toMatchObject({ code: 'NO_OFFSET' });
     expect(again.streams.failure?.message).toContain('in-0');
   });
+});
 
-  it('65, 76: a global store holds what its processor made of the topic, after a restart as well', async () => {
-    const loud = (): Topology => {
-      const builder = new StreamsBuilder();
-      const rows = builder.globalTable('rows', { ...texts, store: 'rows' });
-      builder
-        .stream('in', texts)
-        .join(
-          rows,
-          (key) => key,
-          (value, row) => `${value} ${row}`,
-        )
-        .to('out', { key: serdes.string(), value: serdes.string() });
-      return builder.build();
-    };
+describe('a global store on disk', () => {
+  /** Its rows are what a processor makes of the topic; a question, a key, is answered with its row. */
+  const loud = (): Topology => {
+    const builder = new StreamsBuilder();
+    builder.addGlobalStore(stores.keyValue({ name: 'loud', ...texts }), 'rows', texts, () => {
+      let store: KeyValueStore<string, string>;
+      return {
+        init(context) {
+          store = context.getStateStore('loud');
+        },
+        process({ key, value }: { readonly key: string; readonly value: string | null }) {
+          store.put(key, value?.toUpperCase() ?? null);
+        },
+      };
+    });
+    builder
+      .stream('in', texts)
+      .processValues<string>(() => {
+        let context: FixedKeyProcessorContext<string, string>;
+        let store: KeyValueStore<string, string>;
+        return {
+          init(given) {
+            context = given;
+            store = context.getStateStore('loud');
+          },
+          process: (record) => context.forward(record.withValue(store.get(record.key) ?? 'none')),
+        };
+      })
+      .to('out', texts);
+    return builder.build();
+  };
+
+  /** Starts it, asks, and stops it. */
+  const answers = async (
+    ...keys: string[]
+  ): Promise<{ answers: (string | null)[]; restored: number; loud: readonly string[] }> => {
+    const running = await lab.start(loud());
+    const { length } = await lab.read('out');
+    await lab.write(
+      'in',
+      keys.map((key) => [key, '?']),
+    );
+    await eventually(async () => (await lab.read('out')).length === length + keys.length);
+    const all = (await lab.read('out')).slice(length).map(({ value }) => value);
+    await running.close();
+    const ends = running.progress.filter(({ kind }) => kind === 'end');
+    const restored = ends.reduce((sum, { restoredRecords }) => sum + restoredRecords, 0);
+    return { answers: all, restored, loud: running.loud };
+  };
+
+  it('76: holds what its processor made of the topic, and reads only the rest of it after a restart', async () => {
     lab = await Lab.open({ in: 1, out: 1, rows: 2 });
+    await lab.write('rows', numbered(0, 1_000));
+    expect(await answers('k7', 'k999')).toEqual({
+      answers: ['V7', 'V999'],
+      restored: 1_000,
+      loud: [],
+    });
     await lab.write('rows', [
-      ['a', '1'],
-      ['b', '2'],
-      ['b', null],
+      ['k7', 'again'],
+      ['k8', null],
+      ['new', 'one'],
     ]);
-    const outputs = async (): Promise<string[]> =>
-      (await lab.read('out')).map(({ key, value }) => `${String(key)}=${String(value)}`);
-    const first = await lab.start(loud());
-    await lab.write('in', [
-      ['a', 'x'],
-      ['b', 'x'],
-    ]);
-    await eventually(async () => (await outputs()).length === 1);
-    await first.close();
-    // Whatever the former state was, the topic is another one now.
+    expect(await answers('k7', 'k8', 'k9', 'new')).toEqual({
+      answers: ['AGAIN', 'none', 'V9', 'ONE'],
+      restored: 3,
+      loud: [],
+    });
+  });
+
+  it('52: is wiped, with one warning, when its topic was created anew', async () => {
+    lab = await Lab.open({ in: 1, out: 1, rows: 1 });
+    await lab.write('rows', numbered(0, 50));
+    await answers('k0');
     await lab.deleteTopic('rows');
-    await lab.createTopic('rows', 2);
-    await lab.write('rows', [['b', '3']]);
-    const second = await lab.start(loud());
-    await lab.write('in', [
-      ['a', 'y'],
-      ['b', 'y'],
-    ]);
-    await eventually(async () => (await outputs()).length === 2);
-    expect(await outputs()).toEqual(['a=x 1', 'b=y 3']);
-    expect([...first.loud, ...second.loud]).toEqual([]);
+    await lab.createTopic('rows', 1);
+    // More than it had: the offset alone does not tell.
+    await lab.write('rows', numbered(1, 101, 'w'));
+    expect(await answers('k0', 'k1')).toEqual({
+      answers: ['none', 'W1'],
+      restored: 100,
+      loud: [expect.stringContaining('the topic was created anew')],
+    });
+    expect(await answers('k1')).toEqual({ answers: ['W1'], restored: 0, loud: [] });
+  });
+
+  it('65: is wiped once when its file is damaged, and rebuilt', async () => {
+    lab = await Lab.open({ in: 1, out: 1, rows: 1 });
+    await lab.write('rows', numbered(0, 50));
+    await answers('k0');
+    truncateSync(lab.taskFile('data.mdb', 'global/0'), 100);
+    expect(await answers('k0')).toEqual({
+      answers: ['V0'],
+      restored: 50,
+      loud: [expect.stringContaining('is damaged')],
+    });
+    expect(await answers('k0')).toEqual({ answers: ['V0'], restored: 0, loud: [] });
   });
 });

@@ -288,6 +288,7 @@ export class KafkaStreams {
       config: this.#config,
       client: this.#client as StreamsClient,
       admin: this.#admin as AdminPort,
+      stateDirectory: this.#stateDirectory,
       clock: this.#clock,
       yieldToEventLoop: this.#options.yieldToEventLoop ?? yieldToEventLoop,
       logger: this.#logger,

@@ -35,6 +35,8 @@ export const RESTORE_SLICE_MAX_MS = 8;
 export const RESTORE_SLICE_RECORDS = 1_024;
 /** Records of one global topic's partition that are applied before the next has its turn. */
 export const GLOBAL_SLICE_RECORDS = 1_024;
+/** Fetched bytes of global topics after which what was applied is committed, however short ago the last commit is. */
+export const GLOBAL_COMMIT_BYTES = 4 * 1024 * 1024;
 /** Raw changelog bytes that may wait in one partition before its fetching pauses. */
 export const RESTORE_BUFFER_MAX_BYTES = 16 * 1024 * 1024;
 /** Asked of each changelog partition in one fetch, bytes. */

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { errorCodes } from '@millrace/protocol';
+import { errorCodes, ZERO_UUID } from '@millrace/protocol';
 import { InvariantError, StreamsError, TimeoutError } from '../errors.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Random } from '../platform/random.ts';
@@ -35,6 +35,7 @@ const TOPIC_RESOURCE = 2;
 
 interface DescribedTopic {
   readonly errorCode: number;
+  readonly topicId: string;
   /** Node ids by partition; -1: no leader. */
   readonly leaders: readonly number[];
 }
@@ -59,9 +60,11 @@ export class Admin implements AdminPort {
     if (topics.length === 0) return found;
     return this.#retry('describe topics', async () => {
       const described = await this.#describe(topics);
-      for (const [topic, { errorCode, leaders }] of described.topics) {
-        if (leaders.length > 0) found.set(topic, { topic, partitionCount: leaders.length });
-        else if (errorCode !== errorCodes.UNKNOWN_TOPIC_OR_PARTITION) {
+      for (const [topic, { errorCode, leaders, topicId }] of described.topics) {
+        if (leaders.length > 0) {
+          const id = topicId === ZERO_UUID ? null : topicId;
+          found.set(topic, { topic, topicId: id, partitionCount: leaders.length });
+        } else if (errorCode !== errorCodes.UNKNOWN_TOPIC_OR_PARTITION) {
           throw brokerError(errorCode, `Topic ${topic} cannot be described`, { topic });
         }
       }
@@ -151,7 +154,7 @@ export class Admin implements AdminPort {
     );
     transport.setNodes(response.brokers);
     const found = new Map<string, DescribedTopic>();
-    for (const { name, errorCode, partitions } of response.topics) {
+    for (const { name, topicId, errorCode, partitions } of response.topics) {
       if (name === null) continue;
       const leaders = partitions.map(() => -1);
       for (const { partitionIndex, leaderId } of partitions) {
@@ -159,7 +162,7 @@ export class Admin implements AdminPort {
           leaders[partitionIndex] = leaderId;
         }
       }
-      found.set(name, { errorCode, leaders });
+      found.set(name, { errorCode, topicId, leaders });
     }
     return { controllerId: response.controllerId, topics: found };
   }

@@ -241,6 +241,8 @@ export interface ProducerPort {
 
 export interface TopicDescription {
   readonly topic: string;
+  /** Kafka's, which a topic that is created anew does not share; null if the brokers have none (before 2.8). */
+  readonly topicId: string | null;
   readonly partitionCount: number;
 }
 

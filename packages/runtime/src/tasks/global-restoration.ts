@@ -4,6 +4,7 @@ import { RESTORE_PROGRESS_INTERVAL_MS } from '../limits.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { RestoreListener, RestoreProgress } from '../restore/progress.ts';
 import { GLOBAL_TASK_NAME, type GlobalState } from './global-state.ts';
+import type { GlobalPartition } from './global-topics.ts';
 import type { RecordQueue } from './record-queue.ts';
 
 interface Part {
@@ -16,8 +17,9 @@ interface Part {
 }
 
 /**
- * Fills a fresh global state from the beginnings of its topics to the ends that they had when it
- * began. The fetcher then just goes on: what comes after an end is applied as it arrives.
+ * Fills a global state up to the ends that its topics had when it began: from where its stores stand on
+ * disk, otherwise from the beginnings. The fetcher then just goes on: what comes after an end is applied
+ * as it arrives.
  */
 export class GlobalRestoration {
   readonly state: GlobalState;
@@ -32,18 +34,13 @@ export class GlobalRestoration {
   }
 
   /** From here on what is fetched of the partitions is this restoration's. */
-  begin(
-    partitions: readonly (TopicPartition & { readonly storeName: string })[],
-    beginnings: ReadonlyMap<string, bigint>,
-    ends: ReadonlyMap<string, bigint>,
-    fetcher: FetchPort,
-  ): void {
-    const positions = partitions.map(({ topic, partition, storeName }) => {
+  begin(partitions: readonly GlobalPartition[], fetcher: FetchPort): void {
+    const positions = partitions.map((at) => {
+      const { topic, partition, topicId, storeName, end } = at;
       const key = topicPartitionKey(topic, partition);
-      const startOffset = beginnings.get(key) ?? 0n;
-      const end = ends.get(key) ?? 0n;
+      const startOffset = this.state.disk?.position(at) ?? at.beginning;
       const part: Part = {
-        queue: this.state.addPartition(topic, partition, startOffset),
+        queue: this.state.addPartition(topic, partition, startOffset, topicId),
         storeName,
         startOffset,
         endOffset: end < startOffset ? startOffset : end,

@@ -11,6 +11,7 @@ import type { GlobalTopology, SourceNode, TaskTopology } from '../topology/built
 import { DeadLetters } from './dead-letters.ts';
 import type { ErrorHandling } from './error-handling.ts';
 import { processingError, TaskErrors } from './error-handling.ts';
+import type { GlobalDisk } from './global-disk.ts';
 import { Punctuations } from './punctuations.ts';
 import { RecordQueue } from './record-queue.ts';
 import { StreamTaskContext } from './stream-task-context.ts';
@@ -30,6 +31,8 @@ export interface GlobalStateOptions {
   readonly appConfigs: Readonly<Record<string, unknown>>;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Where stores on disk are kept; null if there are none, or they only behave like it. */
+  readonly disk?: GlobalDisk | null;
 }
 
 /**
@@ -42,10 +45,12 @@ export interface GlobalStateOptions {
  *   there, although the extractor asked for it to be skipped.)
  * - A table drops and counts a record without a key.
  *
- * These records move no task's stream time.
+ * These records move no task's stream time. A commit marks all that was applied, together with the
+ * positions in the topics; where stores are on disk, the next start goes on from there.
  */
 export class GlobalState {
   readonly stores: ReadonlyMap<string, StateStore>;
+  readonly disk: GlobalDisk | null;
   readonly #options: GlobalStateOptions;
   readonly #topology: TaskTopology;
   readonly #streamTime = new StreamTime();
@@ -55,13 +60,17 @@ export class GlobalState {
   #extractionFailure: Error | null = null;
   readonly #queues = new Map<string, RecordQueue>();
   readonly #processed = new Map<RecordQueue, number>();
+  readonly #topicIds = new Map<string, string | null>();
   #isStarted = false;
+  /** False: what a record did before it failed must not be committed. */
+  #isWhole = false;
 
   constructor(options: GlobalStateOptions) {
     const { applicationId, appConfigs, clock, handling, logger } = options;
     this.#options = options;
     this.#topology = options.topology.instantiate();
     this.stores = this.#topology.stores;
+    this.disk = options.disk ?? null;
     this.#context = new StreamTaskContext({
       applicationId,
       taskId: GLOBAL_ID,
@@ -74,6 +83,7 @@ export class GlobalState {
         throw error;
       }),
       appConfigs,
+      disk: this.disk,
     });
     this.#errors = new TaskErrors({
       taskName: GLOBAL_TASK_NAME,
@@ -105,11 +115,17 @@ export class GlobalState {
   start(): Outcome {
     this.#isStarted = true;
     for (const store of this.stores.values()) store.open(this.#context, null);
+    this.#isWhole = true;
     return this.#startNodes(0);
   }
 
   /** Reads a partition from this offset on. */
-  addPartition(topic: string, partition: number, position: bigint): RecordQueue {
+  addPartition(
+    topic: string,
+    partition: number,
+    position: bigint,
+    topicId: string | null = null,
+  ): RecordQueue {
     const source = this.#topology.sources.get(topic);
     if (source === undefined) throw new InvariantError(`${topic} fills no global store.`);
     const queue = new RecordQueue({
@@ -131,6 +147,7 @@ export class GlobalState {
       },
     });
     this.#queues.set(topicPartitionKey(topic, partition), queue);
+    this.#topicIds.set(topic, topicId);
     return queue;
   }
 
@@ -152,7 +169,23 @@ export class GlobalState {
     return this.#process([...this.#queues.values()], 0, maxRecords);
   }
 
-  /** Closes nodes and stores; never throws. */
+  /** All that was applied so far stands; to be called when no record is in hand. */
+  commit(): void {
+    for (const store of this.stores.values()) store.commit(null);
+    if (this.disk === null) return;
+    for (const [topic, storeName] of this.#options.topology.storeOfTopic) {
+      const positions = new Map<number, bigint>();
+      for (const queue of this.#queues.values()) {
+        if (queue.topic === topic) positions.set(queue.partition, queue.committableOffset);
+      }
+      this.disk.commit(storeName, this.#topicIds.get(topic) ?? null, positions);
+    }
+  }
+
+  /**
+   * Closes nodes and stores; never throws. What stores on disk were given stands, unless a record
+   * failed half-way.
+   */
   close(): Outcome {
     if (!this.#isStarted) return undefined;
     this.#isStarted = false;
@@ -163,17 +196,25 @@ export class GlobalState {
         if (outcome instanceof Promise) pending.push(outcome);
       });
     }
-    const closeStores = (): void => {
-      for (const store of this.stores.values()) {
+    const closeStores = (): Outcome => {
+      if (this.#isWhole) {
         this.#attempt(() => {
-          if (store.isOpen) store.close();
+          this.commit();
         });
       }
+      const closing = this.disk?.close();
+      if (closing === undefined) {
+        this.#closeOpenStores();
+        return undefined;
+      }
+      const warn = (error: unknown): void => {
+        this.#warnNotClosed(error);
+      };
+      return closing.catch(warn).then(() => {
+        this.#closeOpenStores();
+      });
     };
-    if (pending.length === 0) {
-      closeStores();
-      return undefined;
-    }
+    if (pending.length === 0) return closeStores();
     return Promise.allSettled(pending).then(closeStores);
   }
 
@@ -232,6 +273,7 @@ export class GlobalState {
   }
 
   #located(error: unknown, queue: RecordQueue): Error {
+    this.#isWhole = false;
     if (error instanceof StreamsError) return error;
     const { topic, partition } = queue;
     return processingError(
@@ -254,12 +296,24 @@ export class GlobalState {
     this.#context.dropped.record(queue.source.name, 'negative timestamp', where);
   }
 
+  #closeOpenStores(): void {
+    for (const store of this.stores.values()) {
+      this.#attempt(() => {
+        if (store.isOpen) store.close();
+      });
+    }
+  }
+
   #attempt(close: () => void): void {
     try {
       close();
     } catch (error) {
-      this.#options.logger.warn({ err: error }, 'a part of the global state could not be closed');
+      this.#warnNotClosed(error);
     }
+  }
+
+  #warnNotClosed(error: unknown): void {
+    this.#options.logger.warn({ err: error }, 'a part of the global state could not be closed');
   }
 }
 

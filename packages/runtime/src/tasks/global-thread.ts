@@ -1,15 +1,10 @@
 import type { Logger } from 'pino';
 import { OffsetOutOfRangeError } from '../client/errors.ts';
-import type {
-  AdminPort,
-  FetchedPartition,
-  FetchPort,
-  StreamsClient,
-  TopicPartition,
-} from '../client/ports.ts';
+import type { AdminPort, FetchedPartition, FetchPort, StreamsClient } from '../client/ports.ts';
 import type { StreamsConfig } from '../config/streams-config.ts';
-import { MissingSourceTopicError, StreamsError } from '../errors.ts';
+import { StreamsError, TaskCorruptedError } from '../errors.ts';
 import {
+  GLOBAL_COMMIT_BYTES,
   GLOBAL_SLICE_RECORDS,
   RESTORE_BUFFER_MAX_BYTES,
   RESTORE_SLICE_MAX_MS,
@@ -22,13 +17,16 @@ import type { Clock } from '../platform/clock.ts';
 import type { YieldToEventLoop } from '../platform/event-loop.ts';
 import type { RestoreListener } from '../restore/progress.ts';
 import { StateMachine } from '../state-machine.ts';
+import type { StateDirectory } from '../state/directory/state-directory.ts';
 import type { StateStore } from '../state/store.ts';
 import type { GlobalTopology } from '../topology/built-topology.ts';
 import { GlobalRestoration } from './global-restoration.ts';
-import { GlobalState } from './global-state.ts';
+import type { GlobalState } from './global-state.ts';
+import { GlobalStates } from './global-states.ts';
 import { globalStoreView } from './global-store-view.ts';
 import type { GlobalThreadEvent, GlobalThreadState } from './global-thread-states.ts';
 import { globalThreadTransitions } from './global-thread-states.ts';
+import { lookUpGlobalTopics, type GlobalPartition } from './global-topics.ts';
 import type { RecordQueue } from './record-queue.ts';
 import { LoopSleeper } from './sleeper.ts';
 import type { StopReport } from './thread-options.ts';
@@ -42,6 +40,8 @@ export interface GlobalThreadOptions {
   readonly config: StreamsConfig;
   readonly client: StreamsClient;
   readonly admin: AdminPort;
+  /** Where stores on disk are kept; null if there are none. */
+  readonly stateDirectory: StateDirectory | null;
   readonly clock: Clock;
   readonly yieldToEventLoop: YieldToEventLoop;
   readonly logger: Logger;
@@ -54,12 +54,13 @@ export interface GlobalThreadOptions {
 
 /**
  * Keeps an instance's global stores: fills them from all partitions of their topics before any task
- * runs, then applies what arrives, on connections of its own, while tasks read the stores. It commits
- * nothing and belongs to no group.
+ * runs, then applies what arrives, on connections of its own, while tasks read the stores. It belongs
+ * to no group; stores on disk keep the positions that they stand at, and a start goes on from there.
  *
  * A position that is out of range afterwards (the topic was created anew, or trimmed faster than it
- * was read) makes what is there untrustworthy: a fresh state is filled from the beginning, and takes
- * the place of the old one once it is complete. Until then tasks read the old one.
+ * was read) makes what is there untrustworthy, and so does damage on disk: a fresh state is filled from
+ * the beginning, and takes the place of the old one once it is complete. Until then tasks read the old
+ * one.
  */
 export class GlobalThread {
   readonly name: string;
@@ -68,6 +69,7 @@ export class GlobalThread {
   readonly #states: StateMachine<GlobalThreadState, GlobalThreadEvent>;
   readonly #sleeper: LoopSleeper;
   readonly #fetcher: FetchPort;
+  readonly #global: GlobalStates;
   /** What tasks read. */
   #serving: GlobalState;
   /** What records are applied to; the same unless a fresh one is being filled. */
@@ -75,6 +77,13 @@ export class GlobalThread {
   #restoration: GlobalRestoration | null = null;
   readonly #paused = new Set<RecordQueue>();
   #restoredTotal = 0;
+  /** What was fetched and is not applied, or not committed. */
+  #uncommittedBytes = 0;
+  #committedMs: number;
+  /** What a task that read the stores came upon. */
+  #damage: TaskCorruptedError | null = null;
+  /** The former state is closed in the background. */
+  #replacing: Promise<void> = Promise.resolve();
   #isStopping = false;
   #failure: Error | null = null;
   #loop: Promise<void> = Promise.resolve();
@@ -99,7 +108,24 @@ export class GlobalThread {
     this.#fetcher = openGlobalFetcher(options.client, options.config, () => {
       this.#sleeper.wake();
     });
-    this.#serving = this.#createState();
+    this.#committedMs = options.clock.monotonicMs();
+    this.#global = new GlobalStates({
+      topology: options.topology,
+      config: options.config,
+      stateDirectory: options.stateDirectory,
+      owner: options.name,
+      clock: options.clock,
+      logger: this.#logger,
+      onSpilled: () => {
+        this.#sleeper.wake();
+      },
+      onDamaged: (state, error) => {
+        if (state !== this.#serving && state !== this.#filling) return;
+        this.#damage = error;
+        this.#sleeper.wake();
+      },
+    });
+    this.#serving = this.#global.current();
     this.#filling = this.#serving;
     const current = (name: string): StateStore => this.#serving.stores.get(name) as StateStore;
     this.stores = new Map(
@@ -148,6 +174,7 @@ export class GlobalThread {
     await steps.run('end the loop of the global thread', () => this.#loop);
     this.#restoration?.suspend();
     await steps.run('close the global stores', async () => {
+      await this.#replacing;
       await this.#filling.close();
       if (this.#serving !== this.#filling) await this.#serving.close();
     });
@@ -163,8 +190,9 @@ export class GlobalThread {
 
   async #fill(): Promise<void> {
     try {
-      await this.#filling.start();
       await this.#restore();
+      // No task has seen it: what took its place because it could not be used is the only one.
+      this.#serving = this.#filling;
       while (this.#restoration !== null && !this.#isStopping) await this.#turn();
     } catch (error) {
       if (!this.#isStopping) throw error;
@@ -185,32 +213,82 @@ export class GlobalThread {
     const worked = await this.#pass();
     if (this.#isStopping) return;
     if (worked) await this.#options.yieldToEventLoop();
-    else await this.#sleeper.sleep(Infinity);
+    else await this.#sleeper.sleep(this.#dueMs - this.#options.clock.monotonicMs());
   }
 
   async #pass(): Promise<boolean> {
+    try {
+      if (this.#damage !== null) throw this.#damage;
+      return await this.#work();
+    } catch (error) {
+      if (!(error instanceof TaskCorruptedError)) throw error;
+      this.#logger.warn({ err: error }, 'the global stores are damaged: they are restored anew');
+      await this.#beginAfresh();
+      return true;
+    }
+  }
+
+  async #work(): Promise<boolean> {
     const fetched = this.#fetcher.drain();
-    for (const part of fetched) await this.#take(part);
+    const state = this.#filling;
+    for (const part of fetched) {
+      await this.#take(part);
+      // What else was fetched was for the former state's positions.
+      if (this.#filling !== state) break;
+    }
     const { clock } = this.#options;
     const untilMs = clock.monotonicMs() + RESTORE_SLICE_MAX_MS;
     let worked = fetched.length > 0;
-    let processed: number;
-    do {
+    // What waits for the disk takes memory: it goes on when that has caught up.
+    while (this.#filling.disk?.isBehind() !== true) {
       const before = this.#filling.processedCount;
       const outcome = this.#filling.process(GLOBAL_SLICE_RECORDS);
       if (outcome !== undefined) await outcome;
-      processed = this.#filling.processedCount - before;
+      const processed = this.#filling.processedCount - before;
+      if (processed === 0) break;
+      worked = true;
       if (this.#restoration !== null) this.#restoredTotal += processed;
-      if (processed > 0) worked = true;
-    } while (processed > 0 && !this.#isStopping && clock.monotonicMs() < untilMs);
+      if (this.#isStopping || clock.monotonicMs() >= untilMs) break;
+    }
     for (const queue of this.#filling.queues) this.#balance(queue);
+    this.#commitIfDue();
     this.#lookAtRestoration();
     return worked;
   }
 
+  /** When there is something to be done even if nothing arrives. */
+  get #dueMs(): number {
+    const spillMs = this.#filling.disk?.spillDueMs ?? Infinity;
+    return this.#uncommittedBytes === 0
+      ? spillMs
+      : Math.min(spillMs, this.#committedMs + this.#commitIntervalMs);
+  }
+
+  get #commitIntervalMs(): number {
+    return this.#options.config.get('commit.interval.ms');
+  }
+
+  #commitIfDue(): void {
+    const nowMs = this.#options.clock.monotonicMs();
+    const isDue = nowMs - this.#committedMs >= this.#commitIntervalMs;
+    if (this.#uncommittedBytes >= GLOBAL_COMMIT_BYTES || (isDue && this.#uncommittedBytes > 0)) {
+      this.#commit(nowMs);
+    }
+    this.#filling.disk?.spillIfDue(nowMs);
+  }
+
+  #commit(nowMs: number): void {
+    this.#filling.commit();
+    this.#committedMs = nowMs;
+    this.#uncommittedBytes = 0;
+    for (const queue of this.#filling.queues) this.#uncommittedBytes += queue.bufferedBytes;
+  }
+
   async #take(part: FetchedPartition): Promise<void> {
-    if (part.error === null) this.#filling.push(part);
-    else if (part.error instanceof OffsetOutOfRangeError) await this.#outOfRange(part);
+    if (part.error === null) {
+      this.#filling.push(part);
+      this.#uncommittedBytes += part.records.length;
+    } else if (part.error instanceof OffsetOutOfRangeError) await this.#outOfRange(part);
     else throw part.error;
   }
 
@@ -230,46 +308,27 @@ export class GlobalThread {
 
   // ------------------------------------------------------------------------------------ restore
 
+  /** Opens what is to be filled, and begins to fill it. */
   async #restore(): Promise<void> {
     const { clock, onRestore } = this.#options;
-    const partitions = await this.#retrying(() => this.#partitions());
-    const [beginnings, ends] = await this.#retrying(() =>
-      Promise.all([
-        this.#fetcher.beginningOffsets(partitions),
-        this.#fetcher.endOffsets(partitions, this.#isolationLevel),
-      ]),
-    );
+    const partitions = await this.#retrying(() => this.#lookUp());
     if (this.#isStopping) return;
+    this.#filling = await this.#global.open(this.#filling, partitions);
     this.#paused.clear();
+    this.#uncommittedBytes = 0;
     this.#restoration = new GlobalRestoration(this.#filling, clock, onRestore);
-    this.#restoration.begin(partitions, beginnings, ends, this.#fetcher);
+    this.#restoration.begin(partitions, this.#fetcher);
     this.#lookAtRestoration();
+  }
+
+  #lookUp(): Promise<readonly GlobalPartition[]> {
+    const { topology, admin } = this.#options;
+    return lookUpGlobalTopics(topology, admin, this.#fetcher, this.#isolationLevel);
   }
 
   get #isolationLevel(): 'read_committed' | 'read_uncommitted' {
     const level = this.#options.config.globalConsumer['isolation.level'];
     return level === 'read_committed' ? level : 'read_uncommitted';
-  }
-
-  async #partitions(): Promise<(TopicPartition & { readonly storeName: string })[]> {
-    const { admin, topology } = this.#options;
-    const { storeOfTopic } = topology;
-    const known = await admin.describeTopics([...storeOfTopic.keys()]);
-    const missing = [...storeOfTopic].filter(([topic]) => !known.has(topic));
-    if (missing.length > 0) {
-      const names = missing.map(([topic, store]) => `${topic} (for the global store ${store})`);
-      throw new MissingSourceTopicError(
-        `These topics of global stores do not exist: ${names.join(', ')}. Create them before the application starts`,
-        { context: { topics: missing.map(([topic]) => topic).join(',') } },
-      );
-    }
-    return [...known.values()].flatMap(({ topic, partitionCount }) =>
-      Array.from({ length: partitionCount }, (_, partition) => ({
-        topic,
-        partition,
-        storeName: storeOfTopic.get(topic) as string,
-      })),
-    );
   }
 
   #lookAtRestoration(): void {
@@ -281,10 +340,17 @@ export class GlobalThread {
     const old = this.#serving;
     this.#serving = this.#filling;
     if (old !== this.#filling) {
-      this.#logger.info('the global stores are complete again');
-      void this.#close(old);
+      if (this.state === 'RUNNING') this.#logger.info('the global stores are complete again');
+      this.#replacing = this.#replaced(old, this.#filling);
     }
     this.#states.tryFire('restored');
+  }
+
+  async #replaced(old: GlobalState, next: GlobalState): Promise<void> {
+    await this.#close(old);
+    if (old.disk?.place === next.disk?.place) return;
+    this.#global.adopt(next);
+    this.#global.discard(old);
   }
 
   async #outOfRange(part: FetchedPartition): Promise<void> {
@@ -304,34 +370,22 @@ export class GlobalThread {
       { topic, partition, from, start: beginning.toString() },
       'the position in the global topic is out of range: the global stores are restored from the beginning',
     );
+    await this.#beginAfresh();
+  }
+
+  async #beginAfresh(): Promise<void> {
+    this.#damage = null;
     this.#restoration?.suspend();
     this.#restoration = null;
-    if (this.#filling !== this.#serving) await this.#close(this.#filling);
-    this.#filling = this.#createState();
-    await this.#filling.start();
+    if (this.#filling !== this.#serving) {
+      await this.#close(this.#filling);
+      this.#global.discard(this.#filling);
+    }
+    this.#filling = this.#global.fresh();
     await this.#restore();
   }
 
   // ------------------------------------------------------------------------------------ private
-
-  #createState(): GlobalState {
-    const { topology, config, clock } = this.#options;
-    return new GlobalState({
-      applicationId: config.get('application.id'),
-      topology,
-      handling: {
-        deserialization: config.get('deserialization.exception.handler'),
-        processing: config.get('processing.exception.handler'),
-        production: config.get('production.exception.handler'),
-        // Kafka Streams writes none for global stores either.
-        deadLetterTopic: null,
-      },
-      asksProcessingHandler: config.get('processing.exception.handler.global.enabled'),
-      appConfigs: config.all,
-      clock,
-      logger: this.#logger,
-    });
-  }
 
   async #close(state: GlobalState): Promise<void> {
     try {

@@ -5,7 +5,6 @@ import { TopologyError } from '../errors.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { RecordCache } from '../state/cache/record-cache.ts';
 import type { StateEnvironment } from '../state/persistent/environment.ts';
-import type { TaskDisk } from '../state/persistent/task-disk.ts';
 import type { PersistentStore, StateStore } from '../state/store.ts';
 import { DroppedRecords } from './dropped-records.ts';
 import type { RecordQueue } from './record-queue.ts';
@@ -55,7 +54,7 @@ export class StreamTaskContext implements TaskContext {
     /** Without one no store is cached. */
     readonly cache?: RecordCache | null;
     /** Where persistent stores are kept; without one there are none. */
-    readonly disk?: TaskDisk | null;
+    readonly disk?: { diskOf(store: PersistentStore): StateEnvironment } | null;
     /** Somebody may ask for a record's bytes when a node below a cache has failed. */
     readonly keepsRawRecords?: boolean;
   }) {

@@ -68,7 +68,8 @@ class FakeAdmin implements AdminPort {
     const found = new Map<string, TopicDescription>();
     for (const topic of topics) {
       const partitionCount = this.#cluster.partitionCount(topic);
-      if (partitionCount !== undefined) found.set(topic, { topic, partitionCount });
+      if (partitionCount === undefined) continue;
+      found.set(topic, { topic, topicId: this.#cluster.topicId(topic), partitionCount });
     }
     return Promise.resolve(found);
   }

@@ -1,3 +1,4 @@
+import { uuidToString } from '@millrace/protocol';
 import type { NewTopic, OffsetAndMetadata } from '../client/ports.ts';
 import { topicPartitionKey } from '../client/ports.ts';
 import { FakeGroup } from './fake-group.ts';
@@ -6,6 +7,8 @@ import { FakeLog } from './fake-log.ts';
 /** Topics and groups in memory, shared by the fake clients of one test. */
 export class FakeCluster {
   readonly #topics = new Map<string, FakeLog[]>();
+  readonly #ids = new Map<string, string>();
+  #createdCount = 0;
   readonly topicConfigs = new Map<string, ReadonlyMap<string, string>>();
   readonly #groups = new Map<string, FakeGroup>();
   readonly #listeners = new Set<(topic: string, partition: number) => void>();
@@ -17,6 +20,9 @@ export class FakeCluster {
 
   createTopic(topic: string, partitionCount = 1): void {
     if (this.#topics.has(topic)) return;
+    const id = Buffer.alloc(16);
+    id.writeUInt32BE(++this.#createdCount, 4);
+    this.#ids.set(topic, uuidToString(id));
     this.#topics.set(
       topic,
       Array.from({ length: partitionCount }, () => new FakeLog()),
@@ -26,6 +32,11 @@ export class FakeCluster {
   create(topic: NewTopic): void {
     this.createTopic(topic.topic, topic.partitionCount);
     this.topicConfigs.set(topic.topic, topic.config);
+  }
+
+  /** Another one each time that the topic is created. */
+  topicId(topic: string): string | null {
+    return this.#ids.get(topic) ?? null;
   }
 
   topicNames(): string[] {

@@ -101,8 +101,9 @@ export function bindInternalTopology(
   const stores = new Map<string, () => StateStore>();
   let isOnDisk = false;
   for (const [name, { builder }] of topology.stores) {
-    // Global stores are filled at every start.
-    const own = { ...settings, isOnDisk: settings.isOnDisk && !topology.globalStores.has(name) };
+    // A cache would only put off what tasks are to see.
+    const isGlobal = topology.globalStores.has(name);
+    const own = isGlobal ? { ...settings, isCachingEnabled: false } : settings;
     stores.set(name, builder.bind(own));
     if (builder.isPersistent?.(own) === true) isOnDisk = true;
   }

@@ -61,7 +61,7 @@ export interface BuiltTopology {
   readonly subtopologies: readonly Subtopology[];
   /** null: the topology has no global stores. */
   readonly global: GlobalTopology | null;
-  /** Whether any task has a store on disk. */
+  /** Whether any task, or the instance, has a store on disk. */
   readonly isOnDisk: boolean;
   /** What sources by pattern ask for; empty if there are none. */
   readonly patterns: readonly RegExp[];

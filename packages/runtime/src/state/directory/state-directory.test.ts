@@ -1,4 +1,12 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -85,6 +93,22 @@ describe('StateDirectory', () => {
     directory.removeAll();
     expect(directory.tasks()).toEqual([]);
     await directory.close(true);
+  });
+
+  it('counts the global stores as state: never cleaned up, wiped with all the rest', async () => {
+    const first = await open();
+    mkdirSync(first.globalPath);
+    utimesSync(first.globalPath, 1, 1);
+    first.cleanUp(() => false, Date.now(), 0);
+    expect(existsSync(first.globalPath)).toBe(true);
+    await first.close(true);
+    rmSync(markOf(first));
+    const second = await open();
+    expect(existsSync(second.globalPath)).toBe(false);
+    mkdirSync(second.globalPath);
+    second.removeAll();
+    expect(existsSync(second.globalPath)).toBe(false);
+    await second.close(true);
   });
 
   it('gives a task to one holder at a time, and leaves alone what is held', async () => {

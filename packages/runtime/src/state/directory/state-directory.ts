@@ -33,7 +33,8 @@ interface Hold {
 }
 
 /**
- * `<state.dir>/<application.id>`: a directory per task, held by one process at a time.
+ * `<state.dir>/<application.id>`: a directory per task and one for the global stores, held by one
+ * process at a time.
  *
  * State files are not synced while they are in use, so they are good after a kill but not after a power
  * loss. A mark says whether the directory was closed cleanly, and in which run of the machine it was in
@@ -120,8 +121,14 @@ export class StateDirectory {
     return join(this.path, taskName);
   }
 
+  /** The global stores', in places of their own (see `GlobalDirectory`). */
   get globalPath(): string {
     return join(this.path, GLOBAL_DIRECTORY);
+  }
+
+  /** Name of a place of the global stores, to be held and released like a task's. */
+  globalPlace(generation: number): string {
+    return `${GLOBAL_DIRECTORY}/${String(generation)}`;
   }
 
   /** Names of the tasks that have state here. */
@@ -164,10 +171,17 @@ export class StateDirectory {
     return listDirectories(this.path).filter(({ name }) => TASK_DIRECTORY.test(name));
   }
 
+  /** Of tasks, or of global stores. */
+  get #hasState(): boolean {
+    return listDirectories(this.path).some(
+      ({ name }) => name === GLOBAL_DIRECTORY || TASK_DIRECTORY.test(name),
+    );
+  }
+
   #wipeWhatCannotBeTrusted(): void {
     const mark = readSmallFile(join(this.path, MARK_FILE));
     if (mark === null) {
-      if (this.tasks().length === 0) return;
+      if (!this.#hasState) return;
       this.#wipeAll('it has no mark');
       return;
     }
@@ -179,11 +193,10 @@ export class StateDirectory {
   }
 
   #wipeAll(why: string): void {
-    const tasks = this.tasks();
-    if (tasks.length > 0) {
+    if (this.#hasState) {
       this.#logger.warn(
-        { directory: this.path, tasks, why },
-        'local state cannot be trusted; it is wiped and restored from the changelogs',
+        { directory: this.path, tasks: this.tasks(), why },
+        'local state cannot be trusted; it is wiped and restored from Kafka',
       );
     }
     this.removeAll();

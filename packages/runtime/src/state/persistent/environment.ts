@@ -22,6 +22,8 @@ export interface EnvironmentOptions {
   readonly taskId: string;
   /** Tables that will be open at a time: one per store, or per segment of a store in segments. */
   readonly tableCount: number;
+  /** What is thrown instead when what is there turns out damaged after it was opened. */
+  readonly onDamaged?: ((error: TaskCorruptedError) => Error) | undefined;
 }
 
 /**
@@ -34,6 +36,7 @@ export interface EnvironmentOptions {
 export class StateEnvironment {
   readonly directory: string;
   readonly #taskId: string;
+  readonly #onDamaged: EnvironmentOptions['onDamaged'];
   readonly #root: RootDatabase<Buffer, string>;
   readonly #offsets: Database<Buffer, string>;
   readonly #tables = new Map<string, StateTable>();
@@ -42,6 +45,7 @@ export class StateEnvironment {
   private constructor(options: EnvironmentOptions) {
     this.directory = options.directory;
     this.#taskId = options.taskId;
+    this.#onDamaged = options.onDamaged;
     this.#root = open<Buffer, string>({
       path: options.directory,
       // A directory with a dot in its name would be taken for a file.
@@ -88,7 +92,7 @@ export class StateEnvironment {
   }
 
   #open(name: string): StateTable {
-    const asError = (error: unknown): Error => storageError(error, this.directory, this.#taskId);
+    const asError = (error: unknown): Error => this.#asError(error);
     try {
       const database = this.#root.openDB<Buffer, Buffer>({
         name,
@@ -163,8 +167,13 @@ export class StateEnvironment {
     try {
       await write();
     } catch (error) {
-      throw storageError(await causeOf(error), this.directory, this.#taskId);
+      throw this.#asError(await causeOf(error));
     }
+  }
+
+  #asError(error: unknown): Error {
+    const known = storageError(error, this.directory, this.#taskId);
+    return known instanceof TaskCorruptedError ? (this.#onDamaged?.(known) ?? known) : known;
   }
 
   #format(): string {

@@ -1,3 +1,4 @@
+import type { TaskCorruptedError } from '../../errors.ts';
 import { SPILL_BYTES, SPILL_INTERVAL_MS } from '../limits.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { StateDirectory } from '../directory/state-directory.ts';
@@ -14,7 +15,12 @@ export interface TaskDiskOptions {
   readonly clock: Clock;
   /** Whoever waits for the disk may go on. */
   readonly onSpilled: () => void;
+  /** See `EnvironmentOptions`. */
+  readonly onDamaged?: (error: TaskCorruptedError) => Error;
 }
+
+/** What the disk needs to know of a store that is kept there. */
+export type SpilledStore = Pick<PersistentStore, 'isOpen' | 'unspilledBytes' | 'spill' | 'close'>;
 
 /**
  * The disk of one task: opened when its first persistent store asks, written in the background when
@@ -22,12 +28,12 @@ export interface TaskDiskOptions {
  */
 export class TaskDisk {
   readonly #options: TaskDiskOptions;
-  readonly #stores: PersistentStore[] = [];
+  readonly #stores: SpilledStore[] = [];
   #environment: StateEnvironment | null = null;
   #spilling: Promise<void> | null = null;
   #spilledMs: number;
   #isHeld = false;
-  /** Once something could not be written, nothing is: a later offset would speak of rows that are missing. */
+  /** Once something could not be written, or turned out damaged, nothing is written: a later offset would speak of rows that are missing. */
   #isBroken = false;
   #failure: unknown = null;
 
@@ -42,8 +48,12 @@ export class TaskDisk {
    * @throws TaskCorruptedError when what is there cannot be used
    * @throws StateDirLockedError when another thread has it
    */
-  diskOf(store: PersistentStore): StateEnvironment {
-    const { directory, taskName, owner, tableCount } = this.#options;
+  diskOf(store: SpilledStore): StateEnvironment {
+    const { directory, taskName, owner, tableCount, onDamaged } = this.#options;
+    const damaged = (error: TaskCorruptedError): Error => {
+      this.#isBroken = true;
+      return onDamaged?.(error) ?? error;
+    };
     if (!this.#isHeld) {
       directory.hold(taskName, owner);
       this.#isHeld = true;
@@ -53,6 +63,7 @@ export class TaskDisk {
       directory: directory.taskPath(taskName),
       taskId: taskName,
       tableCount,
+      onDamaged: damaged,
     });
     return this.#environment;
   }
@@ -73,6 +84,12 @@ export class TaskDisk {
         this.#spilling = null;
         this.#options.onSpilled();
       });
+  }
+
+  /** When something is to be written at the latest; Infinity if nothing waits for it. */
+  get spillDueMs(): number {
+    if (this.#isBroken || this.#spilling !== null || unspilled(this.#stores) === 0) return Infinity;
+    return this.#spilledMs + SPILL_INTERVAL_MS;
   }
 
   /** Waits for the disk if it is so far behind that memory would grow. */
@@ -127,12 +144,12 @@ export class TaskDisk {
   }
 }
 
-function unspilled(stores: readonly PersistentStore[]): number {
+function unspilled(stores: readonly SpilledStore[]): number {
   let bytes = 0;
   for (const store of stores) bytes += store.unspilledBytes;
   return bytes;
 }
 
-async function spillAll(stores: readonly PersistentStore[]): Promise<void> {
+async function spillAll(stores: readonly SpilledStore[]): Promise<void> {
   for (const store of stores) await store.spill();
 }
