@@ -14,7 +14,7 @@ const options = {
 
 /** The rungs of the ladder, so that each can run alone: `npm test -- --project unit`. */
 const rungs: Record<string, string[]> = {
-  unit: ['packages/*/src/**/*.test.ts', 'test/support/**/*.test.ts'],
+  unit: ['packages/*/src/**/*.test.ts', 'test/support/**/*.test.ts', 'test/bench/**/*.test.ts'],
   house: ['test/house/**/*.test.ts'],
   contract: ['test/contract/**/*.test.ts'],
   golden: ['test/golden/**/*.test.ts', 'test/model/**/*.test.ts', 'test/regressions/**/*.test.ts'],

@@ -1,8 +1,8 @@
 /**
- * Our side of `bench streams`: the topologies of the Java side, run over a loaded topic to its end. The
- * case `chain`, a topology of any depth, is for `bench scale`, which compares us with ourselves.
+ * Our side of `bench streams`, `restore` and `footprint`: the topologies of the Java side, run over a
+ * loaded topic to its end. The case `chain`, a topology of any depth, is for `bench scale`, which compares us with ourselves.
  */
-import { mkdtempSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -18,10 +18,13 @@ import {
   timeWindows,
 } from '@millrace/runtime';
 import { Kafka, logLevel } from 'kafkajs';
-import type { StreamsCase, StreamsResult } from './streams.ts';
+import { OUR_APPLICATIONS, type StreamsResult } from './sides.ts';
+import type { StreamsCase } from './streams.ts';
 
 const POLL_MS = 20;
+const RESTORE_POLL_MS = 5;
 const DEADLINE_MS = 5 * 60_000;
+const CLOSE_TIMEOUT_MS = 30_000;
 const PARTITIONS = 4;
 const DIGEST_MASK = (1n << 53n) - 1n;
 
@@ -33,6 +36,7 @@ const { values: options } = parseArgs({
     store: { type: 'string', default: 'memory' },
     commit: { type: 'string', default: '500' },
     records: { type: 'string', default: '1000000' },
+    restore: { type: 'string' },
     depth: { type: 'string', default: '1' },
     'log-level': { type: 'string', default: 'warn' },
   },
@@ -40,8 +44,10 @@ const { values: options } = parseArgs({
 const name = options.case as StreamsCase | 'chain';
 const input = options.topic;
 const records = Number(options.records);
-const applicationId = `millrace-${name}-${String(Date.now())}`;
+const applicationId = `${OUR_APPLICATIONS}${name}-${String(Date.now())}`;
 const output = `${applicationId}-out`;
+const stateDir = mkdtempSync(join(tmpdir(), 'millrace-bench-state-'));
+process.once('exit', () => rmSync(stateDir, { recursive: true, force: true }));
 
 const kafka = new Kafka({ brokers: options.bootstrap.split(','), logLevel: logLevel.NOTHING });
 const admin = kafka.admin();
@@ -58,20 +64,7 @@ await admin.createTopics({
   waitForLeaders: true,
 });
 
-const streams = new KafkaStreams(
-  topology(),
-  {
-    'application.id': applicationId,
-    'bootstrap.servers': options.bootstrap,
-    'commit.interval.ms': Number(options.commit),
-    'statestore.cache.max.bytes': 0,
-    'auto.offset.reset': 'earliest',
-    'dsl.store.suppliers.class': options.store === 'memory' ? 'inMemory' : 'rocksDB',
-    'state.dir': mkdtempSync(join(tmpdir(), 'millrace-bench-state-')),
-    'windowstore.changelog.additional.retention.ms': 36_500 * 86_400_000,
-  },
-  { logger: createLogger({ level: options['log-level'] }) },
-);
+let streams = create();
 const started = performance.now();
 await streams.start();
 const end = records * (name === 'rekey' ? 2 : 1); // a repartition topic is read once more
@@ -89,15 +82,65 @@ while (processed() < end || (await committed()) < end) {
 }
 const seconds = (performance.now() - first) / 1_000;
 const { user, system } = process.cpuUsage(usedBefore);
-await streams.close({ timeoutMs: 30_000 });
+const rssKb = residentKilobytes();
+const restoreSeconds = options.restore === undefined ? 0 : await restored();
+await streams.close({ timeoutMs: CLOSE_TIMEOUT_MS });
 await admin.disconnect();
 const result: StreamsResult = {
   recordsPerSecond: records / seconds,
+  startToFirstMs: first - started,
+  rssKb,
+  restoreSeconds,
   cpuMicrosPerRecord: (user + system) / records,
   ...(await outputs()),
 };
 console.log(JSON.stringify(result));
 process.exit(0);
+
+function create(): KafkaStreams {
+  return new KafkaStreams(
+    topology(),
+    {
+      'application.id': applicationId,
+      'bootstrap.servers': options.bootstrap,
+      'commit.interval.ms': Number(options.commit),
+      'statestore.cache.max.bytes': 0,
+      'auto.offset.reset': 'earliest',
+      'dsl.store.suppliers.class': options.store === 'memory' ? 'inMemory' : 'rocksDB',
+      'state.dir': stateDir,
+      'windowstore.changelog.additional.retention.ms': 36_500 * 86_400_000,
+    },
+    { logger: createLogger({ level: options['log-level'] }) },
+  );
+}
+
+/** Stops, wipes the local state and starts again; seconds from that start until it runs. */
+async function restored(): Promise<number> {
+  await streams.close({ timeoutMs: CLOSE_TIMEOUT_MS });
+  await streams.cleanUp();
+  streams = create();
+  let restoredRecords = 0;
+  streams.restore$.subscribe((progress) => {
+    if (progress.kind === 'end') restoredRecords += progress.restoredRecords;
+  });
+  const again = performance.now();
+  await streams.start();
+  while (streams.state !== 'RUNNING') {
+    if (streams.failure !== null) throw streams.failure;
+    if (performance.now() - again > DEADLINE_MS) throw new Error('not restored after 5 minutes');
+    await new Promise((resolve) => setTimeout(resolve, RESTORE_POLL_MS));
+  }
+  const elapsed = (performance.now() - again) / 1_000;
+  // Nothing was left from before, and nothing left out.
+  if (restoredRecords !== records) throw new Error(`${restoredRecords} of ${records} restored`);
+  return elapsed;
+}
+
+function residentKilobytes(): number {
+  const match = /^VmRSS:\s*(\d+) kB$/m.exec(readFileSync('/proc/self/status', 'utf8'));
+  if (match === null) throw new Error('no VmRSS in /proc/self/status');
+  return Number(match[1]);
+}
 
 function topology(): Topology {
   const string = serdes.string();

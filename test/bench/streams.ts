@@ -1,108 +1,81 @@
-import { execFile } from 'node:child_process';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
-import { startKafka } from '../support/kafka/start-kafka.ts';
+import { BenchCluster } from './cluster.ts';
 import { type Figure, figure, print } from './figure.ts';
-import { java } from './java.ts';
+import { sideBySide } from './sides.ts';
+import type { BenchOptions, Suite } from './suite.ts';
 
-/** What both sides print, one JSON line a run. */
-export interface StreamsResult {
-  readonly recordsPerSecond: number;
-  /** Of our side only: what `bench scale` compares. */
-  readonly cpuMicrosPerRecord?: number;
-  readonly outputs: number;
-  readonly digest: number;
-}
-
-const streamsCases = ['map', 'count', 'window', 'rekey', 'join'] as const;
+export const streamsCases = ['map', 'count', 'window', 'rekey', 'join'] as const;
 export type StreamsCase = (typeof streamsCases)[number];
 
-const ROUNDS = 3;
-const RECORDS = 2_000_000;
-const APP_DEADLINE_MS = 10 * 60_000;
-const run = promisify(execFile);
+export const stores = ['memory', 'persistent'] as const;
+export type Store = (typeof stores)[number];
+
+export const keyCounts = { '10k': 10_000, '1m': 1_000_000 } as const;
+export type Keys = keyof typeof keyCounts;
+const keyLabels = ['10k', '1m'] as const satisfies readonly Keys[];
+
+/** So many take Java 15 to 25 s, with either kind of store, and us some seconds. */
+export const STREAMS_RECORDS: Readonly<Record<Store, number>> = {
+  memory: 1_500_000,
+  persistent: 1_000_000,
+};
+
+interface Row {
+  readonly name: string;
+  readonly case: StreamsCase;
+  readonly store: Store;
+  readonly keys: Keys;
+}
 
 /**
- * Ours and Java's Kafka Streams on the same real Kafka and the same loaded topics, one stream thread
- * each, runs alternating. Both must give the same digest of last values, and the same number of
- * outputs, or the benchmark fails.
+ * Rows that read the same topic follow each other. `map` has no store; its rows with the persistent ones
+ * have the option set, too, on both sides, and show that it costs nothing where it is not used.
  */
-export async function streams(cases: readonly string[]): Promise<readonly Figure[]> {
-  const chosen = cases.length === 0 ? streamsCases : cases.map(asCase);
-  const figures: Figure[] = [];
-  const kafka = await startKafka({ purpose: 'bench' });
-  try {
-    const bootstrap = ['--bootstrap', kafka.bootstrapServers];
-    for (const [label, keys] of [['10k', '10000']] as const) {
-      const topic = `bench-${label}`;
-      const input = [...bootstrap, '--topic', topic, '--keys', keys];
-      await java(['load', ...input, '--records', String(RECORDS)]);
-      await java([
-        'load',
-        ...bootstrap,
-        '--topic',
-        `${topic}-table`,
-        '--table',
-        '1',
-        '--keys',
-        keys,
-      ]);
-      for (const name of chosen) {
-        figures.push(await compare(name, label, kafka.bootstrapServers, topic));
+const grid: readonly Row[] = stores.flatMap((store) =>
+  keyLabels.flatMap((keys) =>
+    streamsCases.map((name) => ({
+      name: `streams/${name}/${store}/${keys}`,
+      case: name,
+      store,
+      keys,
+    })),
+  ),
+);
+
+/** Throughput of ours and of Java's Kafka Streams, at least once, cache 0, a commit every 500 ms. */
+export const streams: Suite = {
+  rows: grid.map(({ name }) => name),
+
+  async measure(names: readonly string[], options: BenchOptions): Promise<readonly Figure[]> {
+    const figures: Figure[] = [];
+    const cluster = await BenchCluster.start();
+    try {
+      for (const row of grid) {
+        if (names.includes(row.name)) figures.push(await compare(cluster, row, options));
       }
+    } finally {
+      await cluster.close();
     }
-  } finally {
-    await kafka.close();
-  }
-  return figures;
-}
+    return figures;
+  },
+};
 
-async function compare(
-  name: StreamsCase,
-  label: string,
-  bootstrapServers: string,
-  topic: string,
-): Promise<Figure> {
-  const args = [
-    ['--bootstrap', bootstrapServers],
-    ['--topic', topic],
-    ['--case', name],
-    ['--store', 'memory'],
-    ['--records', String(RECORDS)],
-  ].flat();
-  const ours: number[] = [];
-  const theirs: number[] = [];
-  for (let round = 0; round < ROUNDS; round++) {
-    const mine = await ourRun(args);
-    const java = await javaRun(args);
-    if (mine.digest !== java.digest || mine.outputs !== java.outputs) {
-      throw new Error(
-        `${name}: results differ, ours ${JSON.stringify(mine)}, Java's ${JSON.stringify(java)}`,
-      );
-    }
-    ours.push(mine.recordsPerSecond);
-    theirs.push(java.recordsPerSecond);
-  }
-  return print(figure(`streams/${name}/memory/${label}`, ours, theirs, 'records/s', 'higher'));
-}
-
-async function ourRun(args: readonly string[]): Promise<StreamsResult> {
-  const app = join(dirname(fileURLToPath(import.meta.url)), 'streams-app.js');
-  const { stdout } = await run(process.execPath, [app, ...args], { timeout: APP_DEADLINE_MS });
-  return lastLine(stdout);
-}
-
-async function javaRun(args: readonly string[]): Promise<StreamsResult> {
-  return lastLine(await java(['run', ...args]));
-}
-
-function lastLine(text: string): StreamsResult {
-  return JSON.parse(text.trim().split('\n').at(-1) as string) as StreamsResult;
-}
-
-function asCase(name: string): StreamsCase {
-  const found = streamsCases.find((known) => known === name);
-  if (found === undefined) throw new Error(`no case ${name}; there are ${streamsCases.join(', ')}`);
-  return found;
+async function compare(cluster: BenchCluster, row: Row, options: BenchOptions): Promise<Figure> {
+  const { name, store } = row;
+  const input = {
+    records: options.records ?? STREAMS_RECORDS[store],
+    keys: keyCounts[row.keys],
+  };
+  const topic = await cluster.input(input);
+  if (row.case === 'join') await cluster.table(topic, input);
+  const run = { case: row.case, store, topic, records: input.records };
+  const { ours, theirs } = await sideBySide(cluster, run, { name, rounds: options.rounds });
+  return print(
+    figure(
+      name,
+      ours.map(({ recordsPerSecond }) => recordsPerSecond),
+      theirs.map(({ recordsPerSecond }) => recordsPerSecond),
+      'records/s',
+      'higher',
+    ),
+  );
 }
