@@ -103,6 +103,7 @@ export class Committer {
       return false;
     }
     const parts = needed.map((task) => task.offsetsToCommit());
+    this.#options.logger.debug({ tasks: needed.length }, 'committing');
     await this.#flush();
     const all = new Map<TopicPartitionKey, TopicPartition & OffsetAndMetadata>();
     for (const part of parts) for (const [key, value] of part) all.set(key, value);

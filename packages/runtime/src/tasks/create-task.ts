@@ -52,6 +52,7 @@ export function createTask(
 ): StreamTask {
   const { topology, config, producer, clock, random, cache, logger, onResumable } = environment;
   const task = topology.instantiate(id.subtopology, id.partition);
+  const taskLogger = logger.child({ task: taskName(id) });
   return new StreamTask({
     applicationId: config.get('application.id'),
     id,
@@ -71,8 +72,8 @@ export function createTask(
     clock,
     random,
     cache,
-    disk: diskOf(environment, id, task.stores.size),
-    logger: logger.child({ task: taskName(id) }),
+    disk: diskOf(environment, id, task.stores.size, taskLogger),
+    logger: taskLogger,
     onResumable,
   });
 }
@@ -81,6 +82,7 @@ function diskOf(
   { stateDirectory, owner = '', clock, onResumable }: TaskEnvironment,
   id: TaskId,
   storeCount: number,
+  logger: Logger,
 ): TaskDisk | null {
   if (stateDirectory === undefined || stateDirectory === null) return null;
   return new TaskDisk({
@@ -89,6 +91,7 @@ function diskOf(
     owner,
     tableCount: storeCount * STATE_TABLES_PER_STORE,
     clock,
+    logger,
     onSpilled: onResumable,
   });
 }

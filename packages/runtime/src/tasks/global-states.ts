@@ -112,13 +112,14 @@ export class GlobalStates {
   }
 
   #disk(place: string, state: () => GlobalState): GlobalDisk {
-    const { topology, stateDirectory, owner, clock, onSpilled, onDamaged } = this.#options;
+    const { topology, stateDirectory, owner, clock, logger, onSpilled, onDamaged } = this.#options;
     return new GlobalDisk({
       directory: stateDirectory as StateDirectory,
       taskName: place,
       owner,
       tableCount: topology.storeOfTopic.size * STATE_TABLES_PER_STORE,
       clock,
+      logger: logger.child({ task: place }),
       onSpilled,
       onDamaged: (error) => {
         onDamaged(state(), error);

@@ -1,3 +1,4 @@
+import type { Logger } from 'pino';
 import type { TaskCorruptedError } from '../../errors.ts';
 import { SPILL_BYTES, SPILL_INTERVAL_MS } from '../limits.ts';
 import type { Clock } from '../../platform/clock.ts';
@@ -13,6 +14,7 @@ export interface TaskDiskOptions {
   /** Tables that its stores may have open at a time. */
   readonly tableCount: number;
   readonly clock: Clock;
+  readonly logger: Logger;
   /** Whoever waits for the disk may go on. */
   readonly onSpilled: () => void;
   /** See `EnvironmentOptions`. */
@@ -75,7 +77,7 @@ export class TaskDisk {
     const bytes = unspilled(this.#stores);
     if (bytes === 0 || (bytes < SPILL_BYTES && nowMs - this.#spilledMs < SPILL_INTERVAL_MS)) return;
     this.#spilledMs = nowMs;
-    this.#spilling = spillAll(this.#stores)
+    this.#spilling = this.#spill(this.#stores)
       .catch((error: unknown) => {
         this.#isBroken = true;
         this.#failure = error;
@@ -114,12 +116,21 @@ export class TaskDisk {
     let isClean = false;
     try {
       this.#throwFailure();
-      if (!this.#isBroken) await spillAll(this.#stores.filter((store) => store.isOpen));
+      if (!this.#isBroken) await this.#spill(this.#stores.filter((store) => store.isOpen));
       isClean = await this.#closeEnvironment();
     } finally {
       await this.#closeEnvironment();
       this.#release(isClean);
     }
+  }
+
+  async #spill(stores: readonly SpilledStore[]): Promise<void> {
+    const { clock, logger } = this.#options;
+    const bytes = unspilled(stores);
+    const startedMs = clock.monotonicMs();
+    logger.debug({ bytes }, 'writing state to disk');
+    for (const store of stores) await store.spill();
+    logger.debug({ bytes, tookMs: clock.monotonicMs() - startedMs }, 'state is on disk');
   }
 
   async #closeEnvironment(): Promise<boolean> {
@@ -148,8 +159,4 @@ function unspilled(stores: readonly SpilledStore[]): number {
   let bytes = 0;
   for (const store of stores) bytes += store.unspilledBytes;
   return bytes;
-}
-
-async function spillAll(stores: readonly SpilledStore[]): Promise<void> {
-  for (const store of stores) await store.spill();
 }
