@@ -10,7 +10,10 @@ export const PROCESS_SLICE_MAX_MS = 40;
 export const TASK_SLICE_MAX_RECORDS = 256;
 /** Records that one task processes before the next task has its turn. */
 export const TASK_TURN_MAX_RECORDS = 8_192;
-/** Bytes of raw batches that a stream thread keeps for all its queues together, as far as they share it fairly. */
+/**
+ * Bytes of raw batches that the queues of a stream thread share. Each holds its share, twice that if
+ * these are few records, and what one more fetch brings, which asks for a share at most.
+ */
 export const INPUT_BUFFER_MAX_BYTES = 64 * 1024 * 1024;
 /** Least and largest part of it that one queue may fill, bytes. */
 export const QUEUE_SHARE_MIN_BYTES = 64 * 1024;

@@ -17,7 +17,8 @@ export class FetchPartition {
   isUndrained = false;
   /** End of the partition as it was last handed over; -1 before the first time. */
   toldEnd = -1n;
-  maxBytes: number;
+  /** Size of a batch that was cut, which the next fetch asks for as a whole; 0 if none was. */
+  cutBatchBytes = 0;
   /** Monotonic ms; not fetched before. */
   retryAt = -Infinity;
   failureCount = 0;
@@ -34,7 +35,6 @@ export class FetchPartition {
     partition: number,
     offset: bigint,
     isPaused: boolean,
-    maxBytes: number,
   ) {
     this.key = key;
     this.topic = topic;
@@ -42,6 +42,5 @@ export class FetchPartition {
     this.fetchOffset = offset;
     this.position = offset;
     this.isPaused = isPaused;
-    this.maxBytes = maxBytes;
   }
 }

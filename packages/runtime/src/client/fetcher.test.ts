@@ -283,6 +283,25 @@ describe('Fetcher', () => {
     expect(fetches(transport)).toHaveLength(2);
   });
 
+  it('asks for no more of a partition than it is told to, but for all of a batch that is larger', async () => {
+    const { clock, transport, fetcher, serve } = setUp({ maxPartitionBytes: 1_000 });
+    const limits = () =>
+      fetches(transport).map(({ body }) => body.topics[0]?.partitions[0]?.partitionMaxBytes);
+    const large = batch(0n, 50);
+    serve((body) => {
+      const limit = body.topics[0]?.partitions[0]?.partitionMaxBytes ?? 0;
+      return { 'in-0': { records: large.subarray(0, Math.min(limit, large.length)) } };
+    });
+    fetcher.limitPartitions(100);
+    fetcher.assign([in0]);
+    await clock.advance(10);
+    expect(limits()).toEqual([100, large.length]);
+    fetcher.limitPartitions(2_000);
+    expect(fetcher.drain()[0]?.nextOffset).toBe(50n);
+    await clock.advance(10);
+    expect(limits()).toEqual([100, large.length, 1_000]);
+  });
+
   it('leaves out paused partitions and waits at most 10 ms meanwhile; what is under way is handed over', async () => {
     const { clock, transport, fetcher, serve } = setUp();
     fetcher.assign([in0, in1]);

@@ -93,6 +93,7 @@ export class Fetcher implements FetchPort {
   readonly #partitions = new Map<TopicPartitionKey, FetchPartition>();
   readonly #nodes = new Map<number, NodeFetches>();
   #arrived: Arrived[] = [];
+  #maxPartitionBytes: number;
   #timer: Timer | null = null;
   #isKicked = false;
   #warnedAt = -Infinity;
@@ -101,6 +102,7 @@ export class Fetcher implements FetchPort {
   constructor(context: FetcherContext, options: FetcherOptions) {
     this.#context = context;
     this.#options = options;
+    this.#maxPartitionBytes = options.maxPartitionBytes;
     this.#sleeper = new Sleeper(context.clock);
     this.#metadata = new Metadata({
       ...context,
@@ -118,11 +120,7 @@ export class Fetcher implements FetchPort {
     for (const { topic, partition, offset } of positions) {
       const key = topicPartitionKey(topic, partition);
       const isPaused = this.#partitions.get(key)?.isPaused ?? false;
-      const { maxPartitionBytes } = this.#options;
-      this.#partitions.set(
-        key,
-        new FetchPartition(key, topic, partition, offset, isPaused, maxPartitionBytes),
-      );
+      this.#partitions.set(key, new FetchPartition(key, topic, partition, offset, isPaused));
     }
     this.#metadata.track(positions.map(topicOf));
     this.#kick();
@@ -145,6 +143,10 @@ export class Fetcher implements FetchPort {
     if (!found.isPaused) return;
     found.isPaused = false;
     this.#kick();
+  }
+
+  limitPartitions(maxBytes: number): void {
+    this.#maxPartitionBytes = Math.min(maxBytes, this.#options.maxPartitionBytes);
   }
 
   drain(): FetchedPartition[] {
@@ -374,7 +376,7 @@ export class Fetcher implements FetchPort {
           minBytes: this.#options.minBytes,
           maxBytes: this.#options.maxBytes,
           isolationLevel: isolationLevels[this.#options.isolationLevel],
-          topics: requestTopics(ready),
+          topics: requestTopics(ready, this.#maxPartitionBytes),
         },
         { timeoutMs: requestTimeoutMs + maxWaitMs, lane: isMain ? 'parked' : 'main' },
       );
@@ -517,12 +519,13 @@ export class Fetcher implements FetchPort {
       // The broker cut the first batch, which it may do when another partition came first: ask for
       // all of it, and stay ahead of those that got data.
       const neededBytes = Math.min(whole.cutBatchBytes, FETCHED_BATCH_BYTES_MAX);
-      if (neededBytes > state.maxBytes) state.maxBytes = neededBytes;
+      const askedBytes = Math.max(state.cutBatchBytes, this.#maxPartitionBytes);
+      if (neededBytes > askedBytes) state.cutBatchBytes = neededBytes;
       else this.#retryLater(state, errorCodes.NONE, this.#context.clock.monotonicMs());
       return;
     }
     state.failureCount = 0;
-    state.maxBytes = this.#options.maxPartitionBytes;
+    state.cutBatchBytes = 0;
     this.#partitions.delete(state.key);
     this.#partitions.set(state.key, state);
     this.#arrive(state, answer, unpinned(whole.records), whole.nextOffset);
@@ -575,14 +578,14 @@ function isWithoutRecords(response: FetchResponse): boolean {
   );
 }
 
-function requestTopics(states: readonly FetchPartition[]) {
+function requestTopics(states: readonly FetchPartition[], maxPartitionBytes: number) {
   const topics = new Map<string, RequestPartition[]>();
   for (const state of states) {
     const request = {
       partition: state.partition,
       currentLeaderEpoch: state.leaderEpoch,
       fetchOffset: state.fetchOffset,
-      partitionMaxBytes: state.maxBytes,
+      partitionMaxBytes: Math.max(state.cutBatchBytes, maxPartitionBytes),
     };
     const ofTopic = topics.get(state.topic);
     if (ofTopic === undefined) topics.set(state.topic, [request]);

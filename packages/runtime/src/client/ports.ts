@@ -146,6 +146,11 @@ export interface FetchPort {
   /** A paused partition is left out of fetches; a response already under way is still handed over. */
   pause(topic: string, partition: number): void;
   resume(topic: string, partition: number): void;
+  /**
+   * From here on no fetch asks for more bytes of one partition than this, nor for more than it was made
+   * for. A single batch that is larger still comes whole.
+   */
+  limitPartitions(maxBytes: number): void;
   /** Takes what has arrived since the last call, in arrival order; never waits. */
   drain(): FetchedPartition[];
   position(topic: string, partition: number): bigint;

@@ -151,6 +151,7 @@ export class TaskManager {
     for (const { topic, partition } of task.inputs) {
       this.#routes.delete(topicPartitionKey(topic, partition));
     }
+    this.#share();
     this.#running = this.#running.filter((other) => other !== task);
     this.#tasks.delete(task.name);
     this.#unmeasure.get(task.name)?.();
@@ -285,9 +286,15 @@ export class TaskManager {
       });
     }
     this.#running.push(task);
-    this.#options.flow.share(this.#routes.size);
+    this.#share();
     fetcher.assign(positions);
     this.#options.onRunning();
+  }
+
+  #share(): void {
+    const { flow, fetcher } = this.#options;
+    flow.share(this.#routes.size);
+    fetcher.limitPartitions(flow.fetchBytes);
   }
 
   /** With several inputs, an empty one must be known as empty before the others may go on. */

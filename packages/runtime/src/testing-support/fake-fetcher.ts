@@ -27,10 +27,12 @@ export class FakeFetcher implements FetchPort {
   readonly #positions = new Map<TopicPartitionKey, Position>();
   readonly #stopListening: () => void;
   readonly pauses: string[] = [];
+  #maxPartitionBytes: number;
 
   constructor(cluster: FakeCluster, options: FetcherOptions) {
     this.#cluster = cluster;
     this.#options = options;
+    this.#maxPartitionBytes = options.maxPartitionBytes;
     this.#stopListening = cluster.listen((topic, partition) => {
       if (this.#positions.has(topicPartitionKey(topic, partition))) this.#ready();
     });
@@ -63,6 +65,10 @@ export class FakeFetcher implements FetchPort {
   resume(topic: string, partition: number): void {
     this.#get(topic, partition).isPaused = false;
     this.#ready();
+  }
+
+  limitPartitions(maxBytes: number): void {
+    this.#maxPartitionBytes = Math.min(maxBytes, this.#options.maxPartitionBytes);
   }
 
   drain(): FetchedPartition[] {
@@ -138,7 +144,7 @@ export class FakeFetcher implements FetchPort {
       const error = new OffsetOutOfRangeError(`${topic}-${String(partition)} ${String(offset)}`);
       return { ...common, records: Buffer.alloc(0), nextOffset: offset, error };
     }
-    const { records, nextOffset } = log.read(offset, this.#options.maxPartitionBytes);
+    const { records, nextOffset } = log.read(offset, this.#maxPartitionBytes);
     if (nextOffset === offset) {
       if (position.isToldEmpty) return null;
       position.isToldEmpty = true;
