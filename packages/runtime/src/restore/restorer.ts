@@ -38,6 +38,8 @@ export class Restorer {
     { readonly open: Set<string>; readonly ends: Map<string, bigint> }
   >();
   #restoredTotal = 0;
+  /** By task, while it is here or until it is restored anew. */
+  readonly #restoredOf = new Map<string, number>();
 
   constructor(options: RestorerOptions) {
     this.#options = options;
@@ -61,6 +63,19 @@ export class Restorer {
     return sum;
   }
 
+  /** Records restored into the task's stores since it was opened. */
+  restoredOf(taskId: string): number {
+    return this.#restoredOf.get(taskId) ?? 0;
+  }
+
+  remainingRecordsOf(taskId: string): bigint {
+    let sum = 0n;
+    for (const { target, endOffset, position } of this.#readers.values()) {
+      if (target.taskId === taskId) sum += endOffset - position;
+    }
+    return sum;
+  }
+
   /** Looks up where each changelog starts and ends, then fetches. Tasks without targets are restored at once. */
   async start(taskId: string, targets: readonly RestoreTarget[]): Promise<void> {
     const task = {
@@ -68,6 +83,7 @@ export class Restorer {
       ends: new Map<string, bigint>(),
     };
     this.#tasks.set(taskId, task);
+    this.#restoredOf.set(taskId, 0);
     const { fetcher } = this.#options;
     const [beginnings, ends] =
       targets.length === 0
@@ -98,6 +114,7 @@ export class Restorer {
 
   /** The task goes elsewhere, or is closed. */
   cancel(taskId: string): void {
+    this.#restoredOf.delete(taskId);
     if (!this.#tasks.delete(taskId)) return;
     for (const [key, reader] of this.#readers) {
       if (reader.target.taskId !== taskId) continue;
@@ -120,6 +137,8 @@ export class Restorer {
         const count = this.#apply(reader);
         applied += count;
         this.#restoredTotal += count;
+        const { taskId } = reader.target;
+        this.#restoredOf.set(taskId, this.restoredOf(taskId) + count);
         this.#balance(reader);
       }
       if (applied > 0) worked = true;

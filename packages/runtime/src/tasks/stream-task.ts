@@ -13,6 +13,7 @@ import type { CommittedOffset } from '../commit/purge.ts';
 import { TaskRecordCollector } from '../commit/record-collector.ts';
 import type { DeserializationError } from '../errors.ts';
 import { StreamsError } from '../errors.ts';
+import type { MeasuredTaskStore } from '../metrics/store-metrics.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Random } from '../platform/random.ts';
 import type { RecordCache } from '../state/cache/record-cache.ts';
@@ -172,6 +173,13 @@ export class StreamTask implements CommittableTask {
 
   get enforcedProcessingCount(): number {
     return this.#group.enforcedCount;
+  }
+
+  get measuredStores(): readonly MeasuredTaskStore[] {
+    return this.stores.entries.map((entry) => ({
+      store: entry.store,
+      uncommittedBytes: () => this.stores.uncommittedBytesOf(entry),
+    }));
   }
 
   get streamTimeMs(): number {

@@ -120,11 +120,13 @@ export class TaskStores {
   /** What the persistent stores hold back until a commit, about: what went to their changelogs since the last one. */
   get uncommittedBytes(): number {
     let bytes = 0;
-    for (const { store, changelog } of this.entries) {
-      if (changelog === null || !store.isPersistent) continue;
-      bytes += this.#appendedBytes(store.name) - (this.#committedBytes.get(store.name) ?? 0);
-    }
+    for (const entry of this.entries) bytes += this.uncommittedBytesOf(entry);
     return bytes;
+  }
+
+  uncommittedBytesOf({ store, changelog }: TaskStore): number {
+    if (changelog === null || !store.isPersistent) return 0;
+    return this.#appendedBytes(store.name) - (this.#committedBytes.get(store.name) ?? 0);
   }
 
   #appendedBytes(storeName: string): number {

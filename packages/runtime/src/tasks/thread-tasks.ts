@@ -60,7 +60,7 @@ export function createTaskManager(
     logger,
     readsCommitted: config.mainConsumer['isolation.level'] === 'read_committed',
     createTask: (id, inputs) => createTask(environment, id, inputs),
-    measure: (task) => registerTaskMetrics(options.metrics, name, task),
+    measure: (task) => registerTaskMetrics(options.metrics, name, task, restorer),
     findPositions: (partitions) => findInputPositions(partitions, group, fetcher, resets),
     resetPosition: async (partition) => {
       const offsets = await resetOffsets([partition], fetcher, resets);

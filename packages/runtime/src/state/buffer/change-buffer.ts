@@ -1,6 +1,7 @@
 import { Reader, type RecordCursor, type RecordHeaders } from '@millrace/protocol';
 import type { RecordSerde } from '../../serdes/serde.ts';
 import { BUFFER_DIRTY_KEYS_COMMIT } from '../limits.ts';
+import { Level, StoreMeasures } from '../measures.ts';
 import type { PartitionAppender } from '../partition-appender.ts';
 import type { FlushedStore } from '../cached-store.ts';
 import type { StoreContext } from '../store.ts';
@@ -48,6 +49,9 @@ export interface BufferOptions<K, V> {
 export class ChangeBuffer<K, V> implements FlushedStore {
   readonly name: string;
   readonly isPersistent = false;
+  readonly measures = new StoreMeasures('in-memory-suppression');
+  readonly bufferedRecords = new Level();
+  readonly bufferedBytes = new Level();
   isOpen = false;
   readonly #options: BufferOptions<K, V>;
   /** `dsl.store.format=HEADERS`. */
@@ -125,6 +129,7 @@ export class ChangeBuffer<K, V> implements FlushedStore {
     if (kept === undefined) this.#queue.add(record);
     this.#bytes += sizeOf(record);
     this.#touched(id);
+    this.#measure();
   }
 
   find(key: K): BufferedRecord | undefined {
@@ -152,6 +157,7 @@ export class ChangeBuffer<K, V> implements FlushedStore {
     this.#queue.remove(record);
     this.#bytes -= sizeOf(record);
     this.#touched(record.id);
+    this.#measure();
   }
 
   flush(): undefined {
@@ -234,6 +240,11 @@ export class ChangeBuffer<K, V> implements FlushedStore {
 
   #value(bytes: string | null): V | null {
     return bytes === null ? null : this.#text.read(bytes, this.#options.value);
+  }
+
+  #measure(): void {
+    this.bufferedRecords.add(this.#queue.size);
+    this.bufferedBytes.add(this.#bytes);
   }
 
   #touched(id: string): void {

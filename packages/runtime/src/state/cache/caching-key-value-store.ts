@@ -6,6 +6,7 @@ import type { KeyValueEntry, KeyValueStore } from '../key-value-store.ts';
 import { BigMap } from '../memory/big-map.ts';
 import { KeyCodec, type MapKey } from '../memory/key-codec.ts';
 import { SortedIndex } from '../memory/sorted-index.ts';
+import { HitRatio, type MeasuredStore, type StoreMeasures } from '../measures.ts';
 import type { PartitionAppender } from '../partition-appender.ts';
 import type { StoreContext } from '../store.ts';
 import { compareText } from '../window-order.ts';
@@ -36,6 +37,7 @@ export class CachingKeyValueStore<K, V>
   #listener: FlushListener<K, V> | null = null;
   #sendsOldValues = false;
   foundTimestamp = -1;
+  readonly hitRatio = new HitRatio();
 
   constructor(
     inner: KeyValueStore<K, V>,
@@ -51,6 +53,10 @@ export class CachingKeyValueStore<K, V>
 
   get isTimestamped(): boolean {
     return this.#inner.isTimestamped ?? true;
+  }
+
+  get measures(): StoreMeasures | undefined {
+    return (this.#inner as MeasuredStore).measures;
   }
 
   get isPersistent(): boolean {
@@ -79,6 +85,7 @@ export class CachingKeyValueStore<K, V>
     const mapKey = this.#keys.mapKey(key);
     const entry = this.#entries.get(mapKey);
     if (entry !== undefined) {
+      this.hitRatio.hits++;
       this.#open().touch(entry);
       if (entry.stored === null) {
         this.foundTimestamp = -1;
@@ -87,6 +94,7 @@ export class CachingKeyValueStore<K, V>
       this.foundTimestamp = this.#values.timestampOf(entry);
       return this.#values.fromStored(entry.stored);
     }
+    this.hitRatio.misses++;
     const value = this.#inner.get(key);
     this.foundTimestamp = this.#inner.foundTimestamp;
     if (value !== null) this.#copy(key, mapKey, value, this.foundTimestamp);
@@ -132,6 +140,7 @@ export class CachingKeyValueStore<K, V>
   }
 
   flush(): Promise<void> | undefined {
+    this.hitRatio.endInterval();
     return this.#open().flush();
   }
 

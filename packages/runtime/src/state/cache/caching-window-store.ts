@@ -5,6 +5,7 @@ import { Windowed } from '../../serdes/windowed-key.ts';
 import type { CachedStore, FlushListener } from '../cached-store.ts';
 import { CACHE_WINDOW_KEY_BYTES } from '../limits.ts';
 import { KeyCodec, type MapKey } from '../memory/key-codec.ts';
+import { HitRatio, type MeasuredStore, type StoreMeasures } from '../measures.ts';
 import type { PartitionAppender } from '../partition-appender.ts';
 import type { StoreContext } from '../store.ts';
 import { compareWindows } from '../window-order.ts';
@@ -31,6 +32,7 @@ export class CachingWindowStore<K, V>
   #listener: FlushListener<Windowed<K>, V> | null = null;
   #sendsOldValues = false;
   foundTimestamp = -1;
+  readonly hitRatio = new HitRatio();
 
   constructor(
     inner: WindowStore<K, V>,
@@ -42,6 +44,10 @@ export class CachingWindowStore<K, V>
     this.#inner = inner;
     this.#keys = new KeyCodec(keySerde);
     this.#values = new CachedValues(valueSerde, inner.name, options);
+  }
+
+  get measures(): StoreMeasures | undefined {
+    return (this.#inner as MeasuredStore).measures;
   }
 
   get isPersistent(): boolean {
@@ -77,10 +83,12 @@ export class CachingWindowStore<K, V>
   get(key: K, windowStart: number): V | null {
     const entry = this.#windows.get(this.#keys.mapKey(key))?.get(windowStart);
     if (entry === undefined) {
+      this.hitRatio.misses++;
       const value = this.#inner.get(key, windowStart);
       this.foundTimestamp = this.#inner.foundTimestamp;
       return value;
     }
+    this.hitRatio.hits++;
     this.#open().touch(entry);
     if (entry.stored === null) {
       this.foundTimestamp = -1;
@@ -126,6 +134,7 @@ export class CachingWindowStore<K, V>
   }
 
   flush(): Promise<void> | undefined {
+    this.hitRatio.endInterval();
     return this.#open().flush();
   }
 

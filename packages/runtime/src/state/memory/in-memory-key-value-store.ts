@@ -1,4 +1,5 @@
 import type { RecordCursor, RecordHeaders } from '@millrace/protocol';
+import { StoreMeasures } from '../measures.ts';
 import type { PartitionAppender } from '../partition-appender.ts';
 import type { RecordSerde } from '../../serdes/serde.ts';
 import type { KeyValueEntry, KeyValueStore } from '../key-value-store.ts';
@@ -45,6 +46,8 @@ export interface InMemoryKeyValueStoreOptions {
   /** False: entries of a timestamped store have the timestamp -1, because what it lies on keeps none. */
   readonly keepsTimestamps?: boolean;
   readonly headers?: HeaderKeeping;
+  /** See `StoreMeasures`. */
+  readonly metricsScope?: string;
 }
 
 /**
@@ -56,6 +59,7 @@ export class InMemoryKeyValueStore<K, V> implements KeyValueStore<K, V> {
   readonly name: string;
   readonly isPersistent = false;
   readonly isTimestamped: boolean;
+  readonly measures: StoreMeasures;
   isOpen = false;
 
   readonly #keys: KeyCodec<K>;
@@ -80,6 +84,7 @@ export class InMemoryKeyValueStore<K, V> implements KeyValueStore<K, V> {
     options: InMemoryKeyValueStoreOptions = {},
   ) {
     this.name = name;
+    this.measures = new StoreMeasures(options.metricsScope ?? 'in-memory-state');
     this.#keys = new KeyCodec(keySerde);
     this.#values = new ValueCodec(valueSerde, name, options.headers);
     this.isTimestamped = options.isTimestamped ?? true;
@@ -150,18 +155,12 @@ export class InMemoryKeyValueStore<K, V> implements KeyValueStore<K, V> {
 
   *range(from: K | null, to: K | null): IterableIterator<KeyValueEntry<K, V>> {
     const [entries, start, end] = this.#bounds(from, to);
-    for (let i = start; i < end; i++) {
-      const entry = entries[i] as Entry<K>;
-      if (!entry.isRemoved) yield this.#view(entry);
-    }
+    yield* this.#walk(entries, start, end, 1);
   }
 
   *reverseRange(from: K | null, to: K | null): IterableIterator<KeyValueEntry<K, V>> {
     const [entries, start, end] = this.#bounds(from, to);
-    for (let i = end - 1; i >= start; i--) {
-      const entry = entries[i] as Entry<K>;
-      if (!entry.isRemoved) yield this.#view(entry);
-    }
+    yield* this.#walk(entries, end - 1, start - 1, -1);
   }
 
   all(): IterableIterator<KeyValueEntry<K, V>> {
@@ -175,11 +174,10 @@ export class InMemoryKeyValueStore<K, V> implements KeyValueStore<K, V> {
   *prefixScan(prefix: Uint8Array): IterableIterator<KeyValueEntry<K, V>> {
     const text = Buffer.from(prefix).toString('latin1');
     const entries = this.#sorted.entries();
-    for (let i = SortedIndex.lowerBound(entries, text); i < entries.length; i++) {
-      const entry = entries[i] as Entry<K>;
-      if (!(entry.sortKey as string).startsWith(text)) return;
-      if (!entry.isRemoved) yield this.#view(entry);
-    }
+    const start = SortedIndex.lowerBound(entries, text);
+    let end = start;
+    while (end < entries.length && (entries[end]?.sortKey as string).startsWith(text)) end++;
+    yield* this.#walk(entries, start, end, 1);
   }
 
   approximateEntryCount(): number {
@@ -237,6 +235,23 @@ export class InMemoryKeyValueStore<K, V> implements KeyValueStore<K, V> {
     const value = this.#values.fromStored(stored);
     const headers = this.#values.headersOf(stored);
     return headers === undefined ? { key, value, timestamp } : { key, value, timestamp, headers };
+  }
+
+  *#walk(
+    entries: readonly Entry<K>[],
+    from: number,
+    to: number,
+    step: 1 | -1,
+  ): IterableIterator<KeyValueEntry<K, V>> {
+    this.measures.openIterators++;
+    try {
+      for (let i = from; (to - i) * step > 0; i += step) {
+        const entry = entries[i] as Entry<K>;
+        if (!entry.isRemoved) yield this.#view(entry);
+      }
+    } finally {
+      this.measures.openIterators--;
+    }
   }
 
   #bounds(from: K | null, to: K | null): [readonly Entry<K>[], number, number] {

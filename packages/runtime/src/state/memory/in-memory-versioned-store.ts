@@ -1,5 +1,6 @@
 import type { RecordSerde } from '../../serdes/serde.ts';
 import { HistoryStore } from '../history-store.ts';
+import { StoreMeasures } from '../measures.ts';
 import { BigMap } from './big-map.ts';
 import { Expiry } from './expiry.ts';
 import type { MapKey } from './key-codec.ts';
@@ -11,6 +12,7 @@ import { KeyHistory } from './key-history.ts';
  */
 export class InMemoryVersionedStore<K, V> extends HistoryStore<K, V> {
   readonly isPersistent = false;
+  readonly measures = new StoreMeasures('in-memory-state');
 
   readonly #histories = new BigMap<MapKey, KeyHistory<K>>();
   readonly #expiry: Expiry<KeyHistory<K>>;

@@ -1,4 +1,5 @@
 import type { RecordCursor, RecordHeaders } from '@millrace/protocol';
+import { StoreMeasures } from '../measures.ts';
 import type { PartitionAppender } from '../partition-appender.ts';
 import type { RecordSerde } from '../../serdes/serde.ts';
 import { Windowed } from '../../serdes/windowed-key.ts';
@@ -45,6 +46,7 @@ export class InMemoryWindowStore<K, V> implements WindowStore<K, V> {
   readonly isPersistent = false;
   readonly windowSizeMs: number;
   readonly segmentMs: number;
+  readonly measures = new StoreMeasures('in-memory-window-state');
   isOpen = false;
   foundTimestamp = -1;
 
@@ -275,9 +277,14 @@ export class InMemoryWindowStore<K, V> implements WindowStore<K, V> {
   }
 
   *#walk(found: readonly Found<K>[]): IterableIterator<WindowEntry<K, V>> {
-    for (const { windows, start } of found) {
-      const index = windows.indexOf(start);
-      if (index >= 0) yield this.#view(windows, index);
+    this.measures.openIterators++;
+    try {
+      for (const { windows, start } of found) {
+        const index = windows.indexOf(start);
+        if (index >= 0) yield this.#view(windows, index);
+      }
+    } finally {
+      this.measures.openIterators--;
     }
   }
 

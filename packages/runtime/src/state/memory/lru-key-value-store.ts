@@ -1,6 +1,7 @@
 import type { RecordCursor, RecordHeaders } from '@millrace/protocol';
 import type { RecordSerde } from '../../serdes/serde.ts';
 import type { KeyValueEntry, KeyValueStore } from '../key-value-store.ts';
+import type { StoreMeasures } from '../measures.ts';
 import type { PartitionAppender } from '../partition-appender.ts';
 import type { StoreContext } from '../store.ts';
 import {
@@ -30,7 +31,10 @@ export class LruKeyValueStore<K, V> implements KeyValueStore<K, V> {
     maxEntries: number,
     options: InMemoryKeyValueStoreOptions = {},
   ) {
-    this.#inner = new InMemoryKeyValueStore(name, keySerde, valueSerde, options);
+    this.#inner = new InMemoryKeyValueStore(name, keySerde, valueSerde, {
+      ...options,
+      metricsScope: 'in-memory-lru-state',
+    });
     this.#keys = new KeyCodec(keySerde);
     this.#maxEntries = maxEntries;
     this.#logsForgotten = options.isTimestamped === false;
@@ -42,6 +46,10 @@ export class LruKeyValueStore<K, V> implements KeyValueStore<K, V> {
 
   get name(): string {
     return this.#inner.name;
+  }
+
+  get measures(): StoreMeasures {
+    return this.#inner.measures;
   }
 
   get isOpen(): boolean {

@@ -4,6 +4,7 @@ import type { RecordSerde } from '../../serdes/serde.ts';
 import type { KeyValueEntry, KeyValueStore } from '../key-value-store.ts';
 import { KeyCodec } from '../memory/key-codec.ts';
 import { ValueCodec, type HeaderKeeping } from '../memory/value-codec.ts';
+import { StoreMeasures } from '../measures.ts';
 import type { PartitionAppender } from '../partition-appender.ts';
 import type { PersistentStore, StoreContext } from '../store.ts';
 import type { StateEnvironment } from './environment.ts';
@@ -28,6 +29,7 @@ export class PersistentKeyValueStore<K, V> implements KeyValueStore<K, V>, Persi
   readonly name: string;
   readonly isPersistent = true;
   readonly isTimestamped: boolean;
+  readonly measures = new StoreMeasures('lmdb-state');
   isOpen = false;
 
   readonly #keys: KeyCodec<K>;
@@ -137,9 +139,14 @@ export class PersistentKeyValueStore<K, V> implements KeyValueStore<K, V>, Persi
 
   *prefixScan(prefix: Uint8Array): IterableIterator<KeyValueEntry<K, V>> {
     const text = Buffer.from(prefix).toString('latin1');
-    for (const row of this.#rows.range(text, null, false)) {
-      if (!row.sortKey.startsWith(text)) return;
-      yield this.#view(row);
+    this.measures.openIterators++;
+    try {
+      for (const row of this.#rows.range(text, null, false)) {
+        if (!row.sortKey.startsWith(text)) return;
+        yield this.#view(row);
+      }
+    } finally {
+      this.measures.openIterators--;
     }
   }
 
@@ -210,7 +217,12 @@ export class PersistentKeyValueStore<K, V> implements KeyValueStore<K, V>, Persi
     to: string | null,
     isReverse: boolean,
   ): IterableIterator<KeyValueEntry<K, V>> {
-    for (const row of this.#rows.range(from, to, isReverse)) yield this.#view(row);
+    this.measures.openIterators++;
+    try {
+      for (const row of this.#rows.range(from, to, isReverse)) yield this.#view(row);
+    } finally {
+      this.measures.openIterators--;
+    }
   }
 
   #view({ key, stored, timestamp }: Row<K>): KeyValueEntry<K, V> {

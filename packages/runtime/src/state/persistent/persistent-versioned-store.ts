@@ -1,6 +1,7 @@
 import { InvariantError } from '../../errors.ts';
 import type { RecordSerde } from '../../serdes/serde.ts';
 import { HistoryStore } from '../history-store.ts';
+import { StoreMeasures } from '../measures.ts';
 import { EXPIRY_BUCKETS_PER_RETENTION, HISTORY_SWEEP_ROWS } from '../limits.ts';
 import { VersionHistory } from '../memory/version-history.ts';
 import type { PartitionAppender } from '../partition-appender.ts';
@@ -19,6 +20,7 @@ import { readStreamTime, writeStreamTime } from './stream-time.ts';
  */
 export class PersistentVersionedStore<K, V> extends HistoryStore<K, V> implements PersistentStore {
   readonly isPersistent = true;
+  readonly measures = new StoreMeasures('lmdb-state');
 
   readonly #codec: RowCodec<K>;
   #environment: StateEnvironment | null = null;

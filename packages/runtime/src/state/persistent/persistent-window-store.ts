@@ -6,6 +6,7 @@ import { readTimestamp } from '../../serdes/windowed.ts';
 import { CLEAN_ROWS_MAX_BYTES } from '../limits.ts';
 import { KeyCodec } from '../memory/key-codec.ts';
 import { ValueCodec, type HeaderKeeping } from '../memory/value-codec.ts';
+import { StoreMeasures } from '../measures.ts';
 import type { PartitionAppender } from '../partition-appender.ts';
 import type { PersistentStore, StoreContext } from '../store.ts';
 import type { WindowEntry, WindowStore } from '../window-store.ts';
@@ -45,6 +46,7 @@ export class PersistentWindowStore<K, V> implements WindowStore<K, V>, Persisten
   readonly isPersistent = true;
   readonly windowSizeMs: number;
   readonly segmentMs: number;
+  readonly measures = new StoreMeasures('lmdb-window-state');
   isOpen = false;
 
   readonly #retentionMs: number;
@@ -305,12 +307,18 @@ export class PersistentWindowStore<K, V> implements WindowStore<K, V>, Persisten
     if (isReverse) numbers.reverse();
     const lowest = lowestRowKey(range);
     const highest = highestRowKey(range);
-    for (const number of numbers) {
-      const segment = this.#open.get(number);
-      if (segment === undefined) continue;
-      for (const row of segment.rows.range(lowest, highest, isReverse)) {
-        if (isInRange(row.key, range) && !this.#isExpired(startOf(row.key))) yield this.#view(row);
+    this.measures.openIterators++;
+    try {
+      for (const number of numbers) {
+        const segment = this.#open.get(number);
+        if (segment === undefined) continue;
+        for (const row of segment.rows.range(lowest, highest, isReverse)) {
+          if (isInRange(row.key, range) && !this.#isExpired(startOf(row.key)))
+            yield this.#view(row);
+        }
       }
+    } finally {
+      this.measures.openIterators--;
     }
   }
 
