@@ -6,16 +6,29 @@ import { startKafka } from './kafka/start-kafka.ts';
 export interface BrokerUnderTest {
   readonly kind: 'embedded' | 'kafka';
   readonly bootstrapServers: string;
+  /** Where its logs are, a folder per partition. */
+  readonly dataDir: string;
 }
+
+/** Broker configuration that both understand. */
+type CommonConfig = Readonly<Record<string, string>>;
 
 interface Running {
   readonly bootstrapServers: string;
+  readonly dataDir: string;
   close(): Promise<void>;
 }
 
 const starters = {
-  embedded: () => startBroker(),
-  kafka: () => startKafka(),
+  embedded: (config: CommonConfig): Promise<Running> => startBroker({ config }),
+  kafka: async (config: CommonConfig): Promise<Running> => {
+    const kafka = await startKafka({ config });
+    return {
+      bootstrapServers: kafka.bootstrapServers,
+      dataDir: kafka.dataDir(1),
+      close: () => kafka.close(),
+    };
+  },
 } as const;
 
 /**
@@ -25,6 +38,7 @@ const starters = {
 export function describeOnBothBrokers(
   name: string,
   define: (broker: () => BrokerUnderTest) => void,
+  config: CommonConfig = {},
 ): void {
   for (const kind of ['embedded', 'kafka'] as const) {
     const missing = kind === 'kafka' ? missingForJava() : null;
@@ -32,14 +46,15 @@ export function describeOnBothBrokers(
     describe.skipIf(missing !== null)(missing === null ? title : `${title} (${missing})`, () => {
       let running: Running | null = null;
       beforeAll(async () => {
-        running = await starters[kind]();
+        running = await starters[kind](config);
       }, 120_000);
       afterAll(async () => {
         await running?.close();
       }, 60_000);
       define(() => {
         if (running === null) throw new Error('the broker did not start');
-        return { kind, bootstrapServers: running.bootstrapServers };
+        const { bootstrapServers, dataDir } = running;
+        return { kind, bootstrapServers, dataDir };
       });
     });
   }

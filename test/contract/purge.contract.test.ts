@@ -1,0 +1,136 @@
+/** The disk that repartition topics take, as brokers have it. */
+import { readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  connect,
+  GroupProgress,
+  KafkaStreams,
+  serdes,
+  silentLogger,
+  StreamsBuilder,
+  TopicWriter,
+  type PartitionProgress,
+  type StreamsClient,
+  type Topology,
+} from '@millrace/runtime';
+import { afterEach, expect, it } from 'vitest';
+import { describeOnBothBrokers, unique } from '../support/brokers.ts';
+import { temporaryDirectory } from '../support/temporary-directory.ts';
+
+const MIB = 1024 * 1024;
+const VALUE_BYTES = 1_000;
+const CHUNK_RECORDS = 1_000;
+const CHUNK_EVERY_MS = 100;
+const CHUNKS = 120;
+/** What comes in over three seconds: commit, purge, retention and the deletion of files take one together. */
+const DISK_MAX_BYTES = 28 * MIB;
+const WAIT_MS = 20_000;
+
+/** Retention is looked at by timers, in both brokers. */
+const eager = { 'log.retention.check.interval.ms': '200', 'log.initial.task.delay.ms': '100' };
+
+describeOnBothBrokers(
+  'the repartition topic of an application',
+  (broker) => {
+    const clients: StreamsClient[] = [];
+    const applications: KafkaStreams[] = [];
+    afterEach(async () => {
+      await Promise.all(applications.splice(0).map((streams) => streams.close()));
+      await Promise.all(clients.splice(0).map((client) => client.close(5_000)));
+    });
+
+    function open(): StreamsClient {
+      const config = { 'bootstrap.servers': broker().bootstrapServers };
+      const client = connect(config, { logger: silentLogger() });
+      clients.push(client);
+      return client;
+    }
+
+    async function start(topology: Topology, applicationId: string): Promise<void> {
+      const streams = new KafkaStreams(
+        topology,
+        {
+          'bootstrap.servers': broker().bootstrapServers,
+          'application.id': applicationId,
+          'state.dir': temporaryDirectory(),
+          'commit.interval.ms': 100,
+          'delete.interval.ms': 200,
+          'linger.ms': 0,
+          'topic.segment.bytes': MIB,
+          'topic.file.delete.delay.ms': 100,
+        },
+        { logger: silentLogger(), environment: {} },
+      );
+      applications.push(streams);
+      await streams.start();
+      const untilMs = performance.now() + WAIT_MS;
+      while (streams.state !== 'RUNNING' && performance.now() < untilMs) await sleep(20);
+    }
+
+    /** Bytes that the partition's files have on the disk; preallocated indexes have none there. */
+    function diskBytes(topic: string): number {
+      const folder = join(broker().dataDir, `${topic}-0`);
+      let bytes = 0;
+      for (const name of readdirSync(folder)) {
+        const file = statSync(join(folder, name), { throwIfNoEntry: false });
+        if (file?.isFile() === true) bytes += file.blocks * 512;
+      }
+      return bytes;
+    }
+
+    it('takes a bounded part of the disk, over several times as much data', async () => {
+      const client = open();
+      const [input, id] = [unique('in'), unique('app')];
+      await client
+        .admin()
+        .createTopics([
+          { topic: input, partitionCount: 1, replicationFactor: -1, config: new Map() },
+        ]);
+      const strings = { key: serdes.string(), value: serdes.string() };
+      const builder = new StreamsBuilder();
+      builder
+        .stream(input, strings)
+        .selectKey((_, value) => value.slice(0, 3))
+        .groupByKey({ ...strings, name: 'by-head' })
+        .count({ store: 'counts' });
+      const repartition = `${id}-by-head-repartition`;
+      await start(builder.build(), id);
+
+      const writer = await TopicWriter.open(client, { topic: input, ...strings, lingerMs: 5 });
+      const tail = 'x'.repeat(VALUE_BYTES - 3);
+      const begin = performance.now();
+      let highestBytes = 0;
+      for (let chunk = 1; chunk <= CHUNKS; chunk++) {
+        for (let i = 0; i < CHUNK_RECORDS; i++) {
+          writer.send('k', `${String(100 + (i % 900))}${tail}`, { timestamp: Date.now() });
+        }
+        await writer.flush();
+        await sleep(Math.max(0, begin + chunk * CHUNK_EVERY_MS - performance.now()));
+        highestBytes = Math.max(highestBytes, diskBytes(repartition));
+      }
+      await writer.close();
+
+      const progress = new GroupProgress(client, id);
+      const count = BigInt(CHUNKS * CHUNK_RECORDS);
+      const untilMs = performance.now() + WAIT_MS;
+      let seen: PartitionProgress | undefined;
+      do {
+        highestBytes = Math.max(highestBytes, diskBytes(repartition));
+        await sleep(50);
+        [seen] = (await progress.of(repartition)) ?? [];
+      } while ((seen?.beginOffset ?? 0n) < count && performance.now() < untilMs);
+      // All of it went through, is counted and committed, and is gone; the input is not.
+      expect(seen).toMatchObject({ beginOffset: count, committedOffset: count, endOffset: count });
+      expect((await progress.of(input))?.[0]).toMatchObject({ beginOffset: 0n, endOffset: count });
+      expect(diskBytes(input)).toBeGreaterThan(4 * DISK_MAX_BYTES);
+      expect(highestBytes).toBeGreaterThan(MIB / 2);
+      expect(highestBytes).toBeLessThan(DISK_MAX_BYTES);
+      // What is left is in the segment that is written to.
+      while (diskBytes(repartition) > 2 * MIB && performance.now() < untilMs) await sleep(50);
+      expect(diskBytes(repartition)).toBeLessThanOrEqual(2 * MIB);
+      await progress.close();
+    }, 60_000);
+  },
+  eager,
+);
