@@ -1,6 +1,7 @@
 // bytes
 export * from './bytes/protocol-error.ts';
 export { crc32c } from './bytes/crc32c.ts';
+export { readInt32, writeInt32 } from './bytes/int32.ts';
 export { readInt64AsNumber, writeInt64FromNumber } from './bytes/int64.ts';
 export { murmur2, toPositive } from './bytes/murmur2.ts';
 export { Reader } from './bytes/reader.ts';

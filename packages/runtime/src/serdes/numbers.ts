@@ -1,13 +1,10 @@
+import { readInt32, readInt64AsNumber, writeInt32, writeInt64FromNumber } from '@millrace/protocol';
 import { recordSerde } from './record-serde.ts';
 import type { RecordSerde } from './serde.ts';
 import { SerializationError, outOfRange, wrongLength, wrongType } from './serialization-error.ts';
 
-const TWO_POW_32 = 4_294_967_296;
 const INT64_MIN = -(2n ** 63n);
 const INT64_MAX = 2n ** 63n - 1n;
-/** Number.MAX_SAFE_INTEGER and the smallest safe one have these upper halves. */
-const SAFE_HIGH_MAX = 0x1f_ffff;
-const SAFE_HIGH_MIN = -0x20_0000;
 
 /** A number that the serde has no bytes for, or none at all. */
 function refused(name: string, expected: string, value: unknown): Error {
@@ -33,22 +30,18 @@ export const longSerde: RecordSerde<number> = recordSerde<number>({
       throw refused('long', 'whole numbers within ±(2^53 - 1) (use "bigint" beyond)', value);
     }
     if (target.length - position < 8) return -1;
-    const high = Math.floor(value / TWO_POW_32);
-    target.writeInt32BE(high, position);
-    target.writeUInt32BE(value - high * TWO_POW_32, position + 4);
-    return position + 8;
+    return writeInt64FromNumber(target, position, value);
   },
   read(source, start, end) {
     if (end - start !== 8) throw wrongLength('long', 8, end - start);
-    const high = source.readInt32BE(start);
-    const low = source.readUInt32BE(start + 4);
-    if (high > SAFE_HIGH_MAX || high < SAFE_HIGH_MIN || (high === SAFE_HIGH_MIN && low === 0)) {
+    const value = readInt64AsNumber(source, start);
+    if (!Number.isSafeInteger(value)) {
       throw new SerializationError(
         `The serde "long" read ${String(source.readBigInt64BE(start))}, which no number holds exactly. ` +
           'Use the serde "bigint" for this topic or store.',
       );
     }
-    return high * TWO_POW_32 + low;
+    return value;
   },
   maxBytes: () => 8,
   fixedBytes: 8,
@@ -86,11 +79,11 @@ export const integerSerde: RecordSerde<number> = recordSerde<number>({
   write(value, target, position) {
     integerIn('integer', -0x8000_0000, 0x7fff_ffff, value);
     if (target.length - position < 4) return -1;
-    return target.writeInt32BE(value, position);
+    return writeInt32(target, position, value);
   },
   read(source, start, end) {
     if (end - start !== 4) throw wrongLength('integer', 4, end - start);
-    return source.readInt32BE(start);
+    return readInt32(source, start);
   },
   maxBytes: () => 4,
   fixedBytes: 4,

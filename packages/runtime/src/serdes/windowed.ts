@@ -1,3 +1,4 @@
+import { readInt64AsNumber, writeInt64FromNumber } from '@millrace/protocol';
 import { composite } from './custom-serde.ts';
 import { recordSerde } from './record-serde.ts';
 import type { RecordSerde, Serde } from './serde.ts';
@@ -5,16 +6,13 @@ import { SerializationError, wrongType } from './serialization-error.ts';
 import { Windowed } from './windowed-key.ts';
 
 const TIMESTAMP_BYTES = 8;
-const TWO_POW_32 = 4_294_967_296;
 
 export function writeTimestamp(timestamp: number, target: Buffer, position: number): number {
-  const high = Math.floor(timestamp / TWO_POW_32);
-  target.writeInt32BE(high, position);
-  return target.writeUInt32BE(timestamp - high * TWO_POW_32, position + 4);
+  return writeInt64FromNumber(target, position, timestamp);
 }
 
 export function readTimestamp(source: Buffer, position: number): number {
-  return source.readInt32BE(position) * TWO_POW_32 + source.readUInt32BE(position + 4);
+  return readInt64AsNumber(source, position);
 }
 
 /** What stands behind the key's own bytes. */

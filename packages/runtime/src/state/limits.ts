@@ -8,6 +8,8 @@ export const STORE_KEY_INITIAL_BYTES = 1024;
 export const STORE_KEY_MAX_BYTES = 1024 * 1024 * 1024;
 /** An in-memory window store forgets expired windows in this many steps per retention period. */
 export const EXPIRY_BUCKETS_PER_RETENTION = 8;
+/** Keys without anything left that an in-memory window or session store keeps in any case. */
+export const IDLE_KEYS_MIN = 1_024;
 /** First size of the buffer through which suppress and grace-join buffers serialize keys and values, bytes. */
 export const BUFFER_FIELD_INITIAL_BYTES = 1024;
 /** Longest serialized key or value of such a buffer, bytes; V8's strings end a little above. */
@@ -24,6 +26,8 @@ export const CACHE_TIMESTAMP_BYTES = 8;
 export const CACHE_HEADERS_LENGTH_BYTES = 1;
 /** Segment and window start with its sequence number in a window's key, in the bytes that a record cache counts. */
 export const CACHE_WINDOW_KEY_BYTES = 8 + 8 + 4;
+/** Segment, session end and session start in a session's key, in the bytes that a record cache counts. */
+export const CACHE_SESSION_KEY_BYTES = 8 + 8 + 8;
 /** Least length of a persistent window store's segment, ms; otherwise it is half the retention. */
 export const SEGMENT_INTERVAL_MIN_MS = 60_000;
 /** Tables of a task's environment beyond one per store and live segment: offsets, format, segments on their way out. */
@@ -42,6 +46,10 @@ export const CLEAN_ROWS_MAX_BYTES = 48 * 1024 * 1024;
 export const ROW_OVERHEAD_BYTES = 160;
 /** Rows that are looked at, for each that is added, to find some that may be forgotten. */
 export const CLEAN_ROWS_LOOKS = 8;
+/** Keys and sessions that one persistent session store has listed in memory. */
+export const SESSION_LISTS_MAX_ENTRIES = 100_000;
+/** Lists of a key's sessions that are looked at, for each session that is added, to find some that may be forgotten. */
+export const SESSION_LISTS_LOOKS = 8;
 /** Values on their way to disk are put together in pieces of memory of this size, bytes. */
 export const ARENA_CHUNK_BYTES = 256 * 1024;
 /** Kafka Streams adds a day to a history's retention before its changelog may be compacted, ms. */

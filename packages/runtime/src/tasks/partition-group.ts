@@ -48,6 +48,11 @@ export class PartitionGroup {
     if (current === null) return this.#choose(nowMs);
     if (!isOutdated(current)) return current;
     // Its head was taken, and nothing else has happened.
+    if (this.queues.length === 1 && current.hasHead) {
+      // The only one, as most tasks have: there is nothing to be put in order.
+      current.offeredOrder = current.headOrder;
+      return current;
+    }
     this.#pollFirst(current);
     if (current.hasHead) this.#offer(current);
     if (this.#heads.first !== current) return this.#choose(nowMs);

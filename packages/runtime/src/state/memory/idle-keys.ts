@@ -1,3 +1,5 @@
+import { IDLE_KEYS_MIN } from '../limits.ts';
+
 /** What one key has in a store with retention, as far as this file needs it. */
 export interface IdleKey {
   readonly isEmpty: boolean;
@@ -5,45 +7,51 @@ export interface IdleKey {
 }
 
 /**
- * Keys that have nothing left. Most come back soon, so they stay in the store's map for one or two more
- * periods, and only those that are empty still are forgotten.
+ * Keys that have nothing left. Most come back soon, and to forget them and make them anew costs more than
+ * all else that a store does; so they stay in its map while they are no more than twice as many as those
+ * that had something at one time. (All of a tumbling window expires at one moment, and then its keys come
+ * back one by one, which is why those of the moment are no measure.)
  */
 export class IdleKeys<E extends IdleKey> {
-  readonly #periodMs: number;
   readonly #forget: (key: E) => void;
+  /** Those that were empty since the last sweep, whether or not they still are. */
   #listed: E[] = [];
-  /** Listed in the period before. */
-  #old: E[] = [];
-  #sweepAt = -1;
+  #busy = 0;
+  #mostBusy = 0;
 
-  constructor(periodMs: number, forget: (key: E) => void) {
-    this.#periodMs = periodMs;
+  /** @param forget takes a key out of the store's map */
+  constructor(forget: (key: E) => void) {
     this.#forget = forget;
   }
 
-  add(key: E): void {
+  /** A key that had nothing, or is new, has something now. */
+  filled(): void {
+    this.#busy++;
+    if (this.#busy > this.#mostBusy) this.#mostBusy = this.#busy;
+  }
+
+  /** A key that had something has nothing left. */
+  emptied(key: E): void {
+    this.#busy--;
     if (key.isIdle) return;
     key.isIdle = true;
     this.#listed.push(key);
+    if (this.#listed.length > IDLE_KEYS_MIN + 2 * this.#mostBusy) this.#sweep();
   }
 
-  /** @param time the store's stream time */
-  advanceTo(time: number): void {
-    if (time < this.#sweepAt) return;
-    if (this.#sweepAt >= 0) {
-      for (const key of this.#old) {
-        key.isIdle = false;
-        if (key.isEmpty) this.#forget(key);
-      }
-      this.#old = this.#listed;
-      this.#listed = [];
+  #sweep(): void {
+    const listed = this.#listed;
+    this.#listed = [];
+    this.#mostBusy = this.#busy;
+    for (const key of listed) {
+      key.isIdle = false;
+      if (key.isEmpty) this.#forget(key);
     }
-    this.#sweepAt = time + this.#periodMs;
   }
 
   clear(): void {
-    this.#old = [];
     this.#listed = [];
-    this.#sweepAt = -1;
+    this.#busy = 0;
+    this.#mostBusy = 0;
   }
 }

@@ -1,4 +1,4 @@
-import type { RecordCursor, RecordHeaders } from '@millrace/protocol';
+import { type RecordCursor, type RecordHeaders, writeInt32 } from '@millrace/protocol';
 import { StoreMeasures } from '../measures.ts';
 import type { PartitionAppender } from '../partition-appender.ts';
 import type { RecordSerde } from '../../serdes/serde.ts';
@@ -80,11 +80,11 @@ export class InMemoryWindowStore<K, V> implements WindowStore<K, V> {
     this.#values = new ValueCodec(valueSerde, name, options.headers);
     this.#isTimestamped = options.isTimestamped ?? true;
     this.#remembersKey = keySerde.isImmutable === true;
-    this.#idle = new IdleKeys(retentionMs, (windows) => {
+    this.#idle = new IdleKeys((windows) => {
       this.#forget(windows);
     });
     this.#expiry = new Expiry(retentionMs, (windows) => {
-      this.#idle.add(windows);
+      this.#idle.emptied(windows);
     });
   }
 
@@ -122,7 +122,7 @@ export class InMemoryWindowStore<K, V> implements WindowStore<K, V> {
     if (this.#changelog !== null) {
       const keyEnd = this.#keys.write(key);
       const { buffer } = this.#keys;
-      const end = buffer.writeInt32BE(0, writeTimestamp(windowStart, buffer, keyEnd));
+      const end = writeInt32(buffer, writeTimestamp(windowStart, buffer, keyEnd), 0);
       const { storedSerde } = this.#values;
       const carried = this.#values.changelogHeaders(stored, headers);
       this.#changelog.append(timestamp, buffer, 0, end, stored, storedSerde, carried);
@@ -215,7 +215,6 @@ export class InMemoryWindowStore<K, V> implements WindowStore<K, V> {
     if (windowStart > this.#observedStreamTime) {
       this.#observedStreamTime = windowStart;
       this.#expiry.advanceTo(windowStart - this.#retentionMs);
-      this.#idle.advanceTo(windowStart);
     }
     // What nobody can read any more is not kept, even where it counts as written.
     if (this.#isExpired(windowStart)) return !this.#isForgotten(windowStart);
@@ -223,14 +222,17 @@ export class InMemoryWindowStore<K, V> implements WindowStore<K, V> {
     const mapKey = isLast ? (this.#lastWindows as KeyWindows<K>).mapKey : this.#keys.mapKey(key);
     let windows = isLast ? this.#lastWindows : this.#windows.get(mapKey);
     if (stored === null) {
-      if (windows?.remove(windowStart) === true && windows.isEmpty) this.#idle.add(windows);
+      if (windows?.remove(windowStart) === true && windows.isEmpty) this.#idle.emptied(windows);
       return true;
     }
     if (windows === undefined) {
       windows = new KeyWindows(this.#keys.own(key), mapKey);
       this.#windows.add(mapKey, windows);
     }
-    if (windows.put(windowStart, stored, timestamp)) this.#expiry.add(windowStart, windows);
+    if (windows.put(windowStart, stored, timestamp)) {
+      this.#expiry.add(windowStart, windows);
+      if (windows.count === 1) this.#idle.filled();
+    }
     return true;
   }
 

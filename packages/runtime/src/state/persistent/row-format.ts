@@ -1,8 +1,6 @@
-import { RecordHeaders } from '@millrace/protocol';
+import { readInt64AsNumber, RecordHeaders, writeInt64FromNumber } from '@millrace/protocol';
 import type { ValueCodec } from '../memory/value-codec.ts';
 
-/** A timestamp is an int64; its upper and lower halves are read and written apart. */
-const INT32_RANGE = 2 ** 32;
 const TIMESTAMP_BYTES = 8;
 const LENGTH_BYTES = 4;
 const NULL_LENGTH = -1;
@@ -28,10 +26,7 @@ export class RowFormat<V> {
   /** Returns the end, or -1 if `target` is too small. */
   write(stored: unknown, timestamp: number, target: Buffer, position: number): number {
     if (position + TIMESTAMP_BYTES > target.length) return -1;
-    const high = Math.floor(timestamp / INT32_RANGE);
-    target.writeInt32BE(high, position);
-    target.writeUInt32BE(timestamp - high * INT32_RANGE, position + LENGTH_BYTES);
-    let end = position + TIMESTAMP_BYTES;
+    let end = writeInt64FromNumber(target, position, timestamp);
     if (this.#values.keepsHeaders) {
       end = writeHeaders(this.#values.headersOf(stored), target, end);
       if (end < 0) return -1;
@@ -41,8 +36,7 @@ export class RowFormat<V> {
 
   /** Nothing of `source` is kept. */
   read(source: Buffer): ReadValue {
-    const high = source.readInt32BE(0);
-    this.#read.timestamp = high * INT32_RANGE + source.readUInt32BE(LENGTH_BYTES);
+    this.#read.timestamp = readInt64AsNumber(source, 0);
     const { storedSerde } = this.#values;
     if (!this.#values.keepsHeaders) {
       this.#read.stored = storedSerde.read(source, TIMESTAMP_BYTES, source.length);

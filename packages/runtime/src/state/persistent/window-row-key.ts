@@ -1,3 +1,4 @@
+import { writeInt32 } from '@millrace/protocol';
 import { writeTimestamp } from '../../serdes/windowed.ts';
 import type { KeyCodec } from '../memory/key-codec.ts';
 
@@ -19,12 +20,16 @@ export interface WindowRange {
 export function writeWindowKey<K>(keys: KeyCodec<K>, key: K, start: number): number {
   const keyEnd = keys.write(key);
   const { buffer } = keys;
-  return buffer.writeInt32BE(0, writeTimestamp(start, buffer, keyEnd));
+  return writeInt32(buffer, writeTimestamp(start, buffer, keyEnd), 0);
 }
 
 export function startOf(rowKey: string): number {
-  const at = rowKey.length - WINDOW_SUFFIX_BYTES;
-  return int32At(rowKey, at) * TWO_POW_32 + (int32At(rowKey, at + START_BYTES / 2) >>> 0);
+  return timeAt(rowKey, rowKey.length - WINDOW_SUFFIX_BYTES);
+}
+
+/** The time whose 8 bytes stand there. */
+export function timeAt(text: string, at: number): number {
+  return int32At(text, at) * TWO_POW_32 + (int32At(text, at + START_BYTES / 2) >>> 0);
 }
 
 /** Of all row keys in the range; others may be at least as high, too. Null: open. */
@@ -35,13 +40,16 @@ export function lowestRowKey({ first, last, from }: WindowRange): string | null 
 
 /** Of all row keys in the range; others may be lower. Null: open. */
 export function highestRowKey({ last, to }: WindowRange): string | null {
-  if (last === null) return null;
-  const end = suffixText(to);
-  let highest = last + end;
-  // A key that the last one begins with is lower, but with a start behind it it may be higher.
+  return last === null ? null : highestWith(last, suffixText(to));
+}
+
+/** The highest of all keys up to `last`, each with a suffix of one length up to `suffix` behind it. */
+export function highestWith(last: string, suffix: string): string {
+  let highest = last + suffix;
+  // A key that the last one begins with is lower, but with a suffix behind it it may be higher.
   for (let length = 0; length < last.length; length++) {
-    if (last.charCodeAt(length) > end.charCodeAt(0)) continue;
-    const other = last.slice(0, length) + end;
+    if (last.charCodeAt(length) > suffix.charCodeAt(0)) continue;
+    const other = last.slice(0, length) + suffix;
     if (other > highest) highest = other;
   }
   return highest;
