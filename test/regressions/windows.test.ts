@@ -87,6 +87,31 @@ describe('windows and suppression', () => {
     await driver.close();
   });
 
+  it('29: a grace of a day or more is hinted at, next to the text of describe(), which stays as it is', () => {
+    const described = (grace: string): { text: string; hints: readonly string[] } => {
+      const builder = new StreamsBuilder();
+      builder
+        .stream('in', texts)
+        .groupByKey()
+        .windowedBy(timeWindows({ size: 60_000, grace }))
+        .count({ store: 'n' })
+        .suppress(untilWindowCloses({ name: 'final' }))
+        .toStream()
+        .to('out', { key: minute, value: serdes.long() });
+      const description = builder.build().describe();
+      return { text: description.toString(), hints: description.hints };
+    };
+    const short = described('23h');
+    const long = described('2d');
+    expect(short.hints).toEqual([]);
+    expect(long.hints).toEqual([
+      expect.stringMatching(
+        /^final passes on .* record comes that is 48 h later than the window's end/,
+      ),
+    ]);
+    expect(long.text).toBe(short.text);
+  });
+
   it('32: a time limit lets a tombstone through, a closed window without a result lets nothing through', async () => {
     const builder = new StreamsBuilder();
     builder

@@ -46,6 +46,7 @@ import { uuidFrom } from './platform/uuid.ts';
 export class KafkaStreams {
   readonly #config: StreamsConfig;
   readonly #topology: BuiltTopology;
+  readonly #hints: readonly string[];
   readonly #options: KafkaStreamsOptions;
   readonly #clock: Clock;
   readonly #random: Random;
@@ -81,6 +82,7 @@ export class KafkaStreams {
       ...(options.configFile === undefined ? {} : { file: options.configFile }),
     });
     this.#topology = bindTopology(topology, { ...bindOptions(this.#config), isOnDisk: true });
+    this.#hints = topology.describe().hints;
     this.#refuseEmpty();
     this.#clock = options.clock ?? systemClock;
     this.#random = options.random ?? systemRandom;
@@ -135,6 +137,8 @@ export class KafkaStreams {
     if (this.#config.withoutEffect.length > 0) {
       this.#logger.info({ keys: this.#config.withoutEffect }, 'these settings have no effect');
     }
+    for (const hint of this.#hints)
+      this.#logger.info({ hint }, 'the topology may not be what was meant');
     try {
       await this.#openState();
       this.#client = openClient(this.#config, this.#options, {

@@ -9,6 +9,9 @@ import type { TableState } from './stream-context.ts';
 import type { KTable } from './streams.ts';
 import type { Suppressed } from './suppressed.ts';
 
+/** What Kafka Streams took when none was given, until it was found to look like results that never come. */
+const LONG_GRACE_MS = 24 * 3_600_000;
+
 /** See `KTable.suppress`. */
 export function suppressTable<K, V>(
   state: TableState<K, V>,
@@ -35,6 +38,13 @@ export function suppressTable<K, V>(
     whenFull: suppressed.whenFull,
     dropsTombstones: suppressed.until === 'windowCloses',
   };
+  if (suppressed.until === 'windowCloses' && rule.waitMs >= LONG_GRACE_MS) {
+    builder.topology.hints.push(
+      `${name} passes on a window's result only when a record comes that is ${hours(rule.waitMs)} later than the ` +
+        "window's end: so long is the grace of the windows. A shorter grace gives results earlier, and drops " +
+        'records that are late by more than it.',
+    );
+  }
   const storeName =
     suppressed.name === undefined
       ? naming.newStoreName(prefixes.suppress)
@@ -63,4 +73,8 @@ export function suppressTable<K, V>(
     table: new SuppressedTable(state.table, storeName),
     queryableStoreName: null,
   });
+}
+
+function hours(ms: number): string {
+  return `${String(Math.round(ms / 3_600_000))} h`;
 }

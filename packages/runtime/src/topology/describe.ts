@@ -8,9 +8,12 @@ import { nodeGroups } from './subtopologies.ts';
 /** What `topology.describe()` returns; `toString()` gives Kafka Streams' text, byte for byte. */
 export class TopologyDescription {
   readonly subtopologies: readonly SubtopologyDescription[];
+  /** What is right, but may not be what was meant; also logged when the application starts. Not in the text. */
+  readonly hints: readonly string[];
 
-  constructor(subtopologies: readonly SubtopologyDescription[]) {
+  constructor(subtopologies: readonly SubtopologyDescription[], hints: readonly string[] = []) {
     this.subtopologies = subtopologies;
+    this.hints = hints;
   }
 
   toString(): string {
@@ -82,6 +85,7 @@ export function describeTopology(topology: InternalTopology): TopologyDescriptio
       isGlobal: group.isGlobal,
       nodes: describeGroup(topology, group.nodes),
     })),
+    [...topology.hints],
   );
 }
 

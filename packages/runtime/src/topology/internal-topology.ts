@@ -78,6 +78,8 @@ export class InternalTopology {
   /** Names of the stores that no task owns. */
   readonly globalStores = new Set<string>();
   readonly generatedNames = new GeneratedNames();
+  /** What is right, but may not be what was meant. */
+  readonly hints: string[] = [];
   /** Nodes that are connected, or share a store, run in one task. */
   readonly groups = new UnionFind();
   readonly #sourceOfTopic = new Map<string, string>();
