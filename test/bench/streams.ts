@@ -3,7 +3,7 @@ import { type Figure, figure, print } from './figure.ts';
 import { sideBySide } from './sides.ts';
 import type { BenchOptions, Suite } from './suite.ts';
 
-export const streamsCases = ['map', 'count', 'window', 'rekey', 'join'] as const;
+const streamsCases = ['map', 'count', 'window', 'rekey', 'join'] as const;
 export type StreamsCase = (typeof streamsCases)[number];
 
 export const stores = ['memory', 'persistent'] as const;

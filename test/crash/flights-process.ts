@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 import type { StateDay } from '@millrace/examples';
 
 /** What the program prints with --json; see `flights/output.ts`. */
@@ -27,38 +28,79 @@ export interface FlightsRun {
   readonly standardError: string;
 }
 
-const program = fileURLToPath(
-  new URL('../../packages/examples/dist/flights/main.js', import.meta.url),
-);
+export type FlightsSignal = 'SIGKILL' | 'SIGTERM' | 'SIGINT';
 
-/** Runs the built program to its end; `onEvent` may ask for a signal, once. */
-export function runFlights(
-  args: readonly string[],
-  onEvent: (event: FlightsEvent) => 'SIGKILL' | 'SIGTERM' | 'SIGINT' | null = () => null,
-): Promise<FlightsRun> {
-  return new Promise((resolve, reject) => {
+export interface FlightsListener {
+  readonly onEvent?: (event: FlightsEvent) => void;
+  /** Lines of standard error, in the order in which they were written. */
+  readonly onLine?: (line: string) => void;
+}
+
+/** Found from source and from dist alike. */
+const examples = createRequire(import.meta.url).resolve('@millrace/examples');
+const program = join(dirname(examples), '..', 'dist', 'flights', 'main.js');
+
+/** The built program while it runs. */
+export class FlightsProcess {
+  readonly pid: number;
+  /** Resolves when it has ended and all that it wrote is read. */
+  readonly ended: Promise<FlightsRun>;
+  readonly #signal: (signal: FlightsSignal) => void;
+
+  /** Variables of the environment are laid over this process's own. */
+  constructor(
+    args: readonly string[],
+    { onEvent, onLine }: FlightsListener = {},
+    environment: Readonly<Record<string, string>> = {},
+  ) {
     const child = spawn(process.execPath, [program, '--json', ...args], {
       stdio: ['ignore', 'pipe', 'pipe'],
       // Each flight is one record in the changelog: what was counted twice can be told from its end.
-      env: { ...process.env, MILLRACE_STATESTORE_CACHE_MAX_BYTES: '0' },
+      env: { ...process.env, MILLRACE_STATESTORE_CACHE_MAX_BYTES: '0', ...environment },
     });
+    this.pid = child.pid ?? -1;
+    this.#signal = (signal) => child.kill(signal);
     const events: FlightsEvent[] = [];
     let standardError = '';
-    let isSignalled = false;
-    child.stderr.setEncoding('utf8').on('data', (text: string) => (standardError += text));
+    createInterface({ input: child.stderr }).on('line', (line) => {
+      standardError += `${line}\n`;
+      onLine?.(line);
+    });
     createInterface({ input: child.stdout }).on('line', (line) => {
+      // The last line may be torn by a kill.
+      if (!line.endsWith('}')) return;
       const event = JSON.parse(line) as FlightsEvent;
       events.push(event);
+      onEvent?.(event);
+    });
+    this.ended = new Promise((resolve, reject) => {
+      child.once('error', reject);
+      child.once('close', (exitCode, signal) => {
+        resolve({ exitCode, signal, events, standardError });
+      });
+    });
+  }
+
+  signal(signal: FlightsSignal): void {
+    this.#signal(signal);
+  }
+}
+
+/** Runs the program to its end; `onEvent` may ask for a signal, once. */
+export function runFlights(
+  args: readonly string[],
+  onEvent: (event: FlightsEvent) => FlightsSignal | null = () => null,
+): Promise<FlightsRun> {
+  let isSignalled = false;
+  const flights: FlightsProcess = new FlightsProcess(args, {
+    onEvent: (event) => {
       const signal = isSignalled ? null : onEvent(event);
       if (signal === null) return;
       isSignalled = true;
-      child.kill(signal);
-    });
-    child.once('error', reject);
-    child.once('close', (exitCode, signal) => {
-      resolve({ exitCode, signal, events, standardError });
-    });
+      flights.signal(signal);
+    },
   });
+  return flights.ended;
 }
 
 /** The one thing that a broker has to say after kill -9: the write it died in was taken back. */

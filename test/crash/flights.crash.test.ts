@@ -133,7 +133,7 @@ it(
 );
 
 it(
-  'misses no flight when it is killed while processing, and counts twice only what it replays',
+  'misses no flight when it is killed together with its broker, and counts twice only what it replays',
   { timeout: TEST_TIMEOUT_MS },
   async () => {
     // Once before the first commit, once after one.

@@ -131,31 +131,23 @@ function spillTime(): number {
   );
 }
 
-/** At which moments it is killed; each within some milliseconds of something that happens. */
-const moments = {
-  async processing(process: CountingProcess): Promise<void> {
-    await process.said('running');
-    await sleep(Math.random() * 400);
-  },
-  /** When the first rows of a spill have reached the file. */
-  async spill(process: CountingProcess): Promise<void> {
-    await process.said('running');
-    const before = spillTime();
-    for (let waited = 0; spillTime() === before && waited < 1_500; waited++) await sleep(1);
-    await sleep(Math.random() * 40);
-  },
-  async restore(process: CountingProcess): Promise<void> {
-    await process.said('restoring');
-    await sleep(Math.random() * 150);
-  },
-  async stop(process: CountingProcess): Promise<void> {
-    await process.said('running');
-    await sleep(Math.random() * 300);
-    process.signal('SIGTERM');
-    await process.said('stopping');
-    await sleep(Math.random() * 150);
-  },
-};
+/** It is killed so long after the first rows of a spill have reached the file, ms: between two slices of them. */
+const SPILL_KILLS_MS = [5, 25] as const;
+const SPILL_DEADLINE_MS = 30_000;
+
+async function killInSpill(process: CountingProcess, delayMs: number): Promise<void> {
+  await process.said('running');
+  const before = spillTime();
+  const deadline = performance.now() + SPILL_DEADLINE_MS;
+  while (spillTime() === before) {
+    if (performance.now() > deadline) throw new Error('nothing was written to disk');
+    await sleep(1);
+  }
+  await sleep(delayMs);
+  process.signal('SIGKILL');
+  await process.ended();
+  expect(process.standardError).toBe('');
+}
 
 async function cleanStop(process: CountingProcess): Promise<void> {
   process.signal('SIGTERM');
@@ -177,21 +169,18 @@ async function processed(count: number): Promise<void> {
   }
 }
 
+// The flights job, which is killed at all other moments, has too few rows for this.
 it(
-  'keeps its state through kill -9 at any moment: nothing is missing, only what was not committed is counted again',
+  'keeps its state when it is killed while it writes many rows to disk',
   { timeout: TEST_TIMEOUT_MS },
   async () => {
     await write(0, RECORDS);
     let before = surplus(await offsets());
     const kills: string[] = [];
-    for (const moment of ['processing', 'spill', 'restore', 'stop', 'restore'] as const) {
-      const process = start();
-      await moments[moment](process);
-      process.signal('SIGKILL');
-      await process.ended();
-      expect(process.standardError).toBe('');
+    for (const delayMs of SPILL_KILLS_MS) {
+      await killInSpill(start(), delayMs);
       const now = await offsets();
-      kills.push(`${moment}: ${JSON.stringify(now)}`);
+      kills.push(`after ${String(delayMs)} ms: ${JSON.stringify(now)}`);
       // Whatever was processed after the last commit is in the changelogs, and comes once more.
       for (const [store, count] of surplus(now).entries()) {
         expect(count, kills.join('\n')).toBeGreaterThanOrEqual(before[store] ?? 0);
