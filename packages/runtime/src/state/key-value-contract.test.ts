@@ -47,8 +47,10 @@ const matrix = kinds.flatMap(([kind, builder]) =>
   ),
 );
 
+/** Longer than LMDB takes, and as long as it takes just so. */
+const long = [1_977, 1_978, 5_000].map((length) => 'b'.repeat(length));
 /** Keys of which some begin with others, and with bytes at the ends of the order. */
-const key = fc.constantFrom('', 'a', 'a\u0000', 'aa', 'ab', 'b', 'bé', 'z', '\u{10ffff}');
+const key = fc.constantFrom('', 'a', 'a\u0000', 'aa', 'ab', 'b', 'bé', 'z', '\u{10ffff}', ...long);
 const command = fc.oneof(
   fc.record({
     do: fc.constant('put' as const),
@@ -182,6 +184,18 @@ describe.each(matrix)('key-value store: %s', (_name, builder, setup: StoreSetup)
       }),
       { numRuns: runsOf(setup, 40) },
     );
+  });
+
+  it('keeps values of any length', async () => {
+    const bench = open();
+    const lengths = [0, 1, 4_000, 70_000, 300_000, 3_000_000];
+    for (const length of lengths) bench.store.put(`k${String(length)}`, 'v'.repeat(length), 1);
+    await flush(bench.store);
+    await bench.settle('commit');
+    await bench.spilled();
+    await bench.settle('reopen');
+    const found = lengths.map((length) => bench.store.get(`k${String(length)}`)?.length);
+    expect(found).toEqual(lengths);
   });
 
   it('goes on through a range while what it reads is written to disk', async () => {

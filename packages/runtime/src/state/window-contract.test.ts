@@ -46,7 +46,10 @@ const builder = (retention: number): StoreBuilder<Store> =>
   stores.window({ ...text, retention, windowSize: WINDOW_MS });
 
 /** Keys whose bytes mix with those of a window's start when one key begins with another. */
-const key = fc.constantFrom('', 'a', 'a\u0000', 'a\u0000\u0000\u0000', 'ab', 'b', 'z');
+const shortKey = fc.constantFrom('', 'a', 'a\u0000', 'a\u0000\u0000\u0000', 'ab', 'b', 'z');
+/** With the window's start longer than LMDB takes, and as long as it takes just so. */
+const longKey = fc.constantFrom(...[1_965, 1_966, 5_000].map((length) => 'b'.repeat(length)));
+const key = fc.oneof({ weight: 4, arbitrary: shortKey }, { weight: 1, arbitrary: longKey });
 const start = fc.oneof(fc.nat(40), fc.nat(LONG_MS - 1));
 const write = fc.record({
   do: fc.constant('put' as const),

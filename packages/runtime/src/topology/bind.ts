@@ -105,7 +105,9 @@ export function bindInternalTopology(
     const isGlobal = topology.globalStores.has(name);
     const own = isGlobal ? { ...settings, isCachingEnabled: false } : settings;
     stores.set(name, builder.bind(own));
-    if (builder.isPersistent?.(own) === true) isOnDisk = true;
+    if (builder.isPersistent?.(own) !== true) continue;
+    isOnDisk = true;
+    checkNameOnDisk(name);
   }
   serdes.throwIfMissing();
   const skipsIgnoredValues = options.skipsIgnoredValues ?? true;
@@ -129,6 +131,15 @@ function checkInternalTopicNames(
   throw new TopologyError(
     `These internal topics would not have a legal name (${TOPIC_NAME_RULE}): ${illegal.join(', ')}. ` +
       'Give the application, the store or the operator a shorter name.',
+  );
+}
+
+/** A changelog's name is checked anyway; without one a store may be called almost anything. */
+function checkNameOnDisk(store: string): void {
+  if (store !== '' && !/[/\0]/.test(store)) return;
+  throw new TopologyError(
+    `The store "${store}" is kept on disk: its name must not be empty, nor contain a slash or a NUL. Choose another ` +
+      'name, or keep it in memory.',
   );
 }
 

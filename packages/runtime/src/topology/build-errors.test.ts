@@ -3,6 +3,7 @@ import { StreamsBuilder } from '../dsl/streams-builder.ts';
 import { TopologyError } from '../errors.ts';
 import { MergeOperator } from '../operators/merge.ts';
 import { serdes } from '../serdes/serdes.ts';
+import { stores } from '../state/stores.ts';
 import { bindTopology, Topology } from './topology.ts';
 
 const text = { key: serdes.string(), value: serdes.string() };
@@ -69,6 +70,24 @@ describe('what cannot work says which nodes, and what to do', () => {
     expect(message).toContain(`${applicationId}-${store}-changelog`);
     expect(message).toContain(`${applicationId}-${store}-repartition`);
     expect(message).toContain('shorter name');
+  });
+
+  it('a store on disk whose name would be the name of another one, or of none', () => {
+    const bind = (name: string, type: 'inMemory' | 'persistent'): unknown => {
+      const builder = new StreamsBuilder();
+      builder.addStateStore(stores.keyValue({ name, type, ...text, logging: false }));
+      const process = (): undefined => undefined;
+      builder.stream('in', text).process(() => ({ process }), { stores: [name] });
+      return bindTopology(builder.build(), { applicationId: 'app', isOnDisk: true });
+    };
+    for (const name of ['a/1', '/offsets', '']) {
+      expect(messageOf(() => bind(name, 'persistent'))).toContain(
+        `The store "${name}" is kept on disk`,
+      );
+      expect(() => bind(name, 'inMemory')).not.toThrow();
+    }
+    for (const name of ['_offsets', '..', 'mit Ümlaut'])
+      expect(() => bind(name, 'persistent')).not.toThrow();
   });
 
   it('a parent, a store or a processor that does not exist, by hand', () => {

@@ -1,6 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { open as lmdb } from 'lmdb';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { TaskCorruptedError } from '../../errors.ts';
 import { StateEnvironment } from './environment.ts';
@@ -57,6 +58,23 @@ describe('StateEnvironment', () => {
     expect(read).toThrow(/damaged \(MDB_CORRUPTED/);
   });
 
+  it('keeps any store apart from what it needs itself', async () => {
+    const names = ['_meta', '_offsets', 'meta', 'offsets', 'data.mdb', '..', 'mit Ümlaut', '€'];
+    await fill(...names);
+    const environment = open();
+    expect(environment.offset('a')).toBe(7n);
+    for (const name of names) expect(environment.table(name).rowCount).toBe(500);
+    await environment.close();
+  });
+
+  it('refuses a layout that it does not know', async () => {
+    const root = lmdb({ path: directory, noSubdir: false, maxDbs: 4 });
+    await root.openDB({ name: 'a' }).put('k', 'v');
+    await root.close();
+    expect(open).toThrow(TaskCorruptedError);
+    expect(open).toThrow(/has the format none, this version reads 2/);
+  });
+
   it('takes an empty file for none', async () => {
     writeFileSync(file(), '');
     await fill('a');
@@ -69,7 +87,7 @@ describe('StateEnvironment', () => {
     await fill('a', 'a/1', 'a/2', 'ab', 'b');
     await wipeStores(directory, '0_0', new Set(['a']));
     const environment = open();
-    expect(environment.tableNames('').filter((name) => !name.startsWith('_'))).toEqual(['ab', 'b']);
+    expect(environment.tableNames('').filter((name) => !name.startsWith('/'))).toEqual(['ab', 'b']);
     expect(['a', 'a/stream-time', 'ab', 'b'].map((store) => environment.offset(store))).toEqual([
       null,
       null,

@@ -9,11 +9,12 @@ import { damageOf } from './data-file.ts';
 import { StateTable } from './state-table.ts';
 
 /** Version of the layout below a task's directory. Another one is not opened, but wiped and restored. */
-const FORMAT = '1';
+const FORMAT = '2';
 /** LMDB's. */
 const DATA_FILE = 'data.mdb';
-const META_TABLE = '_meta';
-const OFFSETS_TABLE = '_offsets';
+/** No store's: its tables begin with its name, and there is no slash in that. */
+const META_TABLE = '/meta';
+const OFFSETS_TABLE = '/offsets';
 const FORMAT_KEY = 'format';
 
 export interface EnvironmentOptions {
@@ -38,7 +39,7 @@ export class StateEnvironment {
   readonly #taskId: string;
   readonly #onDamaged: EnvironmentOptions['onDamaged'];
   readonly #root: RootDatabase<Buffer, string>;
-  readonly #offsets: Database<Buffer, string>;
+  #offsetsTable: Database<Buffer, string> | null = null;
   readonly #tables = new Map<string, StateTable>();
   #isClosed = false;
 
@@ -58,7 +59,6 @@ export class StateEnvironment {
       eventTurnBatching: false,
       encoding: 'binary',
     });
-    this.#offsets = this.#root.openDB<Buffer, string>({ name: OFFSETS_TABLE, encoding: 'binary' });
   }
 
   /** @throws TaskCorruptedError when what is there cannot be used: wipe the directory, and restore */
@@ -176,11 +176,18 @@ export class StateEnvironment {
     return known instanceof TaskCorruptedError ? (this.#onDamaged?.(known) ?? known) : known;
   }
 
+  /** Opened after the format is known. */
+  get #offsets(): Database<Buffer, string> {
+    this.#offsetsTable ??= this.#root.openDB({ name: OFFSETS_TABLE, encoding: 'binary' });
+    return this.#offsetsTable;
+  }
+
   #format(): string {
+    const isNew = this.tableNames('').length === 0;
     const meta = this.#root.openDB<string, string>({ name: META_TABLE, encoding: 'string' });
     const found = meta.get(FORMAT_KEY);
-    if (found === undefined) meta.putSync(FORMAT_KEY, FORMAT);
-    return found ?? FORMAT;
+    if (found === undefined && isNew) meta.putSync(FORMAT_KEY, FORMAT);
+    return found ?? (isNew ? FORMAT : 'none');
   }
 }
 
