@@ -26,7 +26,7 @@ function rekeyed(wait: (value: string) => unknown = () => undefined): Topology {
     .stream('in', texts)
     .selectKey((_, value) => value)
     .repartition({ name: 'again', ...texts })
-    .peek((_, value) => wait(value) as undefined)
+    .peek((_, value) => wait(value))
     .to('out', texts);
   return builder.build();
 }

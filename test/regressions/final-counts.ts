@@ -20,7 +20,7 @@ export function finalCounts(): Topology {
     .count({ store: 'counts' })
     .suppress(untilWindowCloses())
     .toStream()
-    .map((window, count) => [window?.key ?? '', String(count)] as const)
+    .map((window, count) => [window.key, String(count)] as const)
     .to('out', texts);
   return builder.build();
 }
