@@ -30,6 +30,8 @@ export interface StreamsRun {
   readonly records: number;
   /** After it is through, its state is wiped and restored. */
   readonly isRestored?: boolean;
+  /** `commit.interval.ms`; default 500. */
+  readonly commitIntervalMs?: number;
 }
 
 /** Our applications are called so in front of their case. */
@@ -72,6 +74,7 @@ export async function sideBySide(
     ['--case', run.case],
     ['--store', run.store === 'memory' ? 'memory' : 'rocksdb'],
     ['--records', String(run.records)],
+    ...(run.commitIntervalMs === undefined ? [] : [['--commit', String(run.commitIntervalMs)]]),
     ...(run.isRestored === true ? [['--restore', '1']] : []),
   ].flat();
   const measured = { ours: [] as StreamsResult[], theirs: [] as StreamsResult[] };

@@ -35,7 +35,7 @@ const ENVIRONMENT = {
   // Its successor takes its partitions up at once, not when its session is over.
   MILLRACE_GROUP_INSTANCE_ID: 'flights',
   // Many commits in a short run.
-  MILLRACE_COMMIT_INTERVAL_MS: '200',
+  MILLRACE_COMMIT_INTERVAL_MS: '400',
 };
 
 export interface Progress {

@@ -53,6 +53,12 @@ export async function runAndKill(
   const kill = (): void => {
     if (!hasEnded) flights.signal('SIGKILL');
   };
+  let isDue = false;
+  const due = (): void => {
+    // Stopping consists of commits and writing to disk for the most part: it waits for what is neither.
+    isDue = killIn === 'stop' && (states.state === 'commit' || states.state === 'spill');
+    if (!isDue) kill();
+  };
   const stop = (): void => {
     // A second one would end it at once.
     if (!hasEnded && processingMs === 0) flights.signal('SIGTERM');
@@ -67,12 +73,13 @@ export async function runAndKill(
       if (killIn === 'restore' && times > 0) void after(fraction * leftMs, kill);
     }
     if (killIn !== state || --times !== 0) return;
-    void after(fraction * (state === 'processing' ? leftMs : durations[state]), kill);
+    void after(fraction * (state === 'processing' ? leftMs : durations[state]), due);
   };
   const flights: FlightsProcess = round.start({
     onLine: (line) => {
       const state = states.see(line);
       if (state !== null) begun(state);
+      if (isDue && states.state === 'stop') kill();
     },
   });
   const startedMs = performance.now();
