@@ -1,4 +1,4 @@
-import type { KeyValueStore, StateStore, WindowStore } from '@millrace/runtime';
+import type { KeyValueStore, SessionStore, StateStore, WindowStore } from '@millrace/runtime';
 import type { TopologyTestDriver } from '@millrace/runtime/testing';
 import type { GoldenCase, Json, JsonObject } from './case.ts';
 import { showHeaders, toJson } from './codec.ts';
@@ -25,6 +25,7 @@ export function dumpStores(driver: TopologyTestDriver, golden: GoldenCase): Json
 function dump(store: StateStore, golden: GoldenCase): JsonObject {
   if ('isVersioned' in store) return versioned(store as unknown as Versioned, golden);
   if ('fetchAll' in store) return listed('window', store as unknown as Listed);
+  if ('findSessions' in store) return sessions(store as SessionStore<unknown, unknown>);
   if ('range' in store) return listed('keyValue', store as unknown as Listed);
   return { kind: 'other' };
 }
@@ -40,6 +41,15 @@ function listed(kind: string, store: Listed): JsonObject {
     });
   }
   return { kind, entries };
+}
+
+function sessions(store: SessionStore<unknown, unknown>): JsonObject {
+  const entries: JsonObject[] = [];
+  for (const { key, value, headers } of store.fetchRange(null, null)) {
+    const shown = headers === undefined ? {} : { headers: showHeaders(headers) };
+    entries.push({ key: toJson(key), value: toJson(value), ...shown });
+  }
+  return { kind: 'session', entries };
 }
 
 /** For each text key of the inputs the latest version, and the one as of each input's time. */

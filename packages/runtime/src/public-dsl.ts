@@ -96,10 +96,12 @@ export type {
   KeyValueStore,
   ReadOnlyKeyValueStore,
 } from './state/key-value-store.ts';
+export type { ReadOnlySessionStore, SessionEntry, SessionStore } from './state/session-store.ts';
 export {
   stores,
   type KeyValueStoreOptions,
   type LruStoreOptions,
+  type SessionStoreOptions,
   type VersionedStoreOptions,
   type WindowStoreOptions,
 } from './state/stores.ts';
@@ -109,6 +111,8 @@ export {
   type KeyValueStoreSupplier,
   type KeyValueSupplierOptions,
   type LruSupplierOptions,
+  type SessionStoreSupplier,
+  type SessionSupplierOptions,
   type VersionedStoreSupplier,
   type VersionedSupplierOptions,
   type WindowStoreSupplier,

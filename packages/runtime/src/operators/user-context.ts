@@ -7,7 +7,8 @@ import type { Outcome } from './processor-node.ts';
 import { ProcessorUsageError } from './processor-usage-error.ts';
 import type { Cancellable, PunctuationType, Punctuator, ScheduleOptions } from './punctuation.ts';
 import type { TaskContext } from './task-context.ts';
-import { userStore, type RecordInHand } from './user-stores.ts';
+import type { RecordInHand } from './user-store.ts';
+import { userStore } from './user-stores.ts';
 
 /** A node that runs user code with a context of its own. */
 export interface UserNode extends RecordInHand {

@@ -1,13 +1,10 @@
 import type { RecordHeaders } from '@millrace/protocol';
 import type { KeyValueEntry, KeyValueStore } from '../state/key-value-store.ts';
+import type { SessionStore } from '../state/session-store.ts';
 import type { StateStore } from '../state/store.ts';
 import type { WindowEntry, WindowStore } from '../state/window-store.ts';
-
-/** The record, or punctuation, that a processor has in hand. */
-export interface RecordInHand {
-  readonly recordTimestamp: number;
-  readonly recordHeaders: RecordHeaders | null;
-}
+import { UserSessionStore } from './user-session-store.ts';
+import { UserStore, type RecordInHand } from './user-store.ts';
 
 /**
  * A store as a processor sees it: what it writes has the timestamp and headers of the record in hand
@@ -17,53 +14,13 @@ export function userStore(store: StateStore, record: RecordInHand): StateStore {
   if ('fetchAll' in store) {
     return new UserWindowStore(store as WindowStore<unknown, unknown>, record);
   }
+  if ('findSessions' in store) {
+    return new UserSessionStore(store as SessionStore<unknown, unknown>, record);
+  }
   if ('prefixScan' in store) {
     return new UserKeyValueStore(store as KeyValueStore<unknown, unknown>, record);
   }
   return store;
-}
-
-/** What a processor has no business with is the task's. */
-abstract class UserStore<S extends StateStore> {
-  protected readonly inner: S;
-  protected readonly record: RecordInHand;
-
-  constructor(inner: S, record: RecordInHand) {
-    this.inner = inner;
-    this.record = record;
-  }
-
-  get name(): string {
-    return this.inner.name;
-  }
-
-  get isPersistent(): boolean {
-    return this.inner.isPersistent;
-  }
-
-  get isOpen(): boolean {
-    return this.inner.isOpen;
-  }
-
-  open(...parts: Parameters<StateStore['open']>): void {
-    this.inner.open(...parts);
-  }
-
-  restore(...parts: Parameters<StateStore['restore']>): void {
-    this.inner.restore(...parts);
-  }
-
-  committedOffset(): bigint | null {
-    return this.inner.committedOffset();
-  }
-
-  commit(changelogOffset: bigint | null): void {
-    this.inner.commit(changelogOffset);
-  }
-
-  close(): void {
-    this.inner.close();
-  }
 }
 
 class UserKeyValueStore<K, V>

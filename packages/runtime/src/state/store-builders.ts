@@ -1,26 +1,33 @@
 import { CachingKeyValueStore } from './cache/caching-key-value-store.ts';
+import { CachingSessionStore } from './cache/caching-session-store.ts';
 import { CachingWindowStore } from './cache/caching-window-store.ts';
 import type { KeyValueStore } from './key-value-store.ts';
 import { VERSIONED_CHANGELOG_ADDITIONAL_LAG_MS } from './limits.ts';
 import { InMemoryKeyValueStore } from './memory/in-memory-key-value-store.ts';
+import { InMemorySessionStore } from './memory/in-memory-session-store.ts';
 import { InMemoryVersionedStore } from './memory/in-memory-versioned-store.ts';
 import { InMemoryWindowStore } from './memory/in-memory-window-store.ts';
 import { LruKeyValueStore } from './memory/lru-key-value-store.ts';
 import type { HeaderKeeping } from './memory/value-codec.ts';
 import { PersistentKeyValueStore } from './persistent/persistent-key-value-store.ts';
+import { PersistentSessionStore } from './persistent/persistent-session-store.ts';
 import { PersistentVersionedStore } from './persistent/persistent-versioned-store.ts';
 import { PersistentWindowStore } from './persistent/persistent-window-store.ts';
+import { IN_MEMORY_SEGMENT_MS } from './session-order.ts';
+import type { SessionStore } from './session-store.ts';
 import type { StoreBuilder, StoreSettings, StoreType } from './store.ts';
 import {
   changelogConfig,
   resolveSerdes,
   type CachedStoreOptions,
+  type Logging,
   type StoreOptions,
 } from './store-options.ts';
 import {
   storeSuppliers,
   windowSegmentMs,
   type KeyValueStoreSupplier,
+  type SessionStoreSupplier,
   type VersionedStoreSupplier,
   type WindowStoreSupplier,
 } from './store-suppliers.ts';
@@ -98,11 +105,7 @@ export function windowBuilder<K, V>(
     name,
     isLogged: logging !== false,
     isPersistent,
-    changelogConfig: (settings) => {
-      const keptMs = retentionMs + settings.changelogAdditionalRetentionMs;
-      const library = { 'cleanup.policy': 'compact,delete', 'retention.ms': String(keptMs) };
-      return changelogConfig(library, logging);
-    },
+    changelogConfig: (settings) => windowedChangelogConfig(retentionMs, logging, settings),
     bind(settings) {
       const [key, value] = resolveSerdes(parts, settings);
       const headers = headersOf(parts.format, supplier.type, settings);
@@ -123,6 +126,40 @@ export function windowBuilder<K, V>(
         return (isCached
           ? new CachingWindowStore(store, key, value, cached)
           : store) as unknown as WindowStore<K, V>;
+      };
+    },
+  };
+}
+
+export function sessionBuilder<K, V>(
+  parts: Omit<StoreParts<K, V>, 'isTable'>,
+  supplier: SessionStoreSupplier,
+): StoreBuilder<SessionStore<K, V>> {
+  const { name, logging } = parts;
+  const { retentionMs, isTimeOrdered } = supplier;
+  const typeOf = (settings: StoreSettings): StoreType => supplier.type ?? settings.defaultStoreType;
+  const isPersistent = (settings: StoreSettings): boolean =>
+    settings.isOnDisk && typeOf(settings) === 'persistent';
+  return {
+    name,
+    isLogged: logging !== false,
+    isPersistent,
+    changelogConfig: (settings) => windowedChangelogConfig(retentionMs, logging, settings),
+    bind(settings) {
+      const [key, value] = resolveSerdes(parts, settings);
+      const headers = headersOf(parts.format, supplier.type, settings);
+      const isOnDisk = isPersistent(settings);
+      const hasSegments = typeOf(settings) === 'persistent';
+      const segmentMs = hasSegments ? windowSegmentMs(retentionMs) : IN_MEMORY_SEGMENT_MS;
+      const options = { retentionMs, segmentMs, headers, isTimeOrdered };
+      const isCached = parts.caching === true && settings.isCachingEnabled;
+      return () => {
+        const store = isOnDisk
+          ? new PersistentSessionStore(name, key, value, options)
+          : new InMemorySessionStore(name, key, value, options);
+        return (isCached
+          ? new CachingSessionStore(store, key, value, headers)
+          : store) as unknown as SessionStore<K, V>;
       };
     },
   };
@@ -155,6 +192,17 @@ export function versionedBuilder<K, V>(
         new Store(name, key, value, historyRetentionMs) as unknown as VersionedKeyValueStore<K, V>;
     },
   };
+}
+
+/** What the store forgets, its changelog forgets, too, some time later. */
+function windowedChangelogConfig(
+  retentionMs: number,
+  logging: Logging | undefined,
+  settings: StoreSettings,
+): ReadonlyMap<string, string> {
+  const keptMs = retentionMs + settings.changelogAdditionalRetentionMs;
+  const library = { 'cleanup.policy': 'compact,delete', 'retention.ms': String(keptMs) };
+  return changelogConfig(library, logging);
 }
 
 /** In-memory stores of the DSL keep no headers, whatever the format, as in Kafka Streams. */

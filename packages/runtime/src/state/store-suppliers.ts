@@ -24,6 +24,14 @@ export interface WindowStoreSupplier {
   readonly isTimestamped: boolean;
 }
 
+/** Which session store an aggregation has; its retention is then the store's own. */
+export interface SessionStoreSupplier {
+  readonly kind: 'session';
+  readonly type: StoreType | null;
+  readonly retentionMs: number;
+  readonly isTimeOrdered: boolean;
+}
+
 /** A store with history (KIP-889). */
 export interface VersionedStoreSupplier {
   readonly kind: 'versioned';
@@ -50,6 +58,17 @@ export interface WindowSupplierOptions {
   readonly windowSize: Duration;
   /** Default true. */
   readonly timestamped?: boolean | undefined;
+}
+
+export interface SessionSupplierOptions {
+  readonly type?: StoreType | undefined;
+  /** At least the inactivity gap and the grace period together: a session expires by its end. */
+  readonly retention: Duration;
+  /**
+   * A persistent store keeps an index by end, so that `findSessionsByEnd` costs what it finds, and each
+   * write a second row. Default false: then it goes through whole segments. In-memory stores need none.
+   */
+  readonly timeOrdered?: boolean | undefined;
 }
 
 export interface VersionedSupplierOptions {
@@ -100,6 +119,15 @@ export const storeSuppliers = {
     };
   },
 
+  session(options: SessionSupplierOptions): SessionStoreSupplier {
+    return {
+      kind: 'session',
+      type: checkedType(options.type, 'a session store'),
+      retentionMs: checkedMs(options.retention, 0, 'retention of a session store'),
+      isTimeOrdered: options.timeOrdered ?? false,
+    };
+  },
+
   versioned(options: VersionedSupplierOptions): VersionedStoreSupplier {
     const historyRetentionMs = checkedMs(
       options.historyRetention,
@@ -115,7 +143,7 @@ export const storeSuppliers = {
   },
 } as const;
 
-/** Of a persistent window store: half its retention, but not less than a minute. */
+/** Of a persistent window or session store: half its retention, but not less than a minute. */
 export function windowSegmentMs(retentionMs: number): number {
   return Math.max(Math.floor(retentionMs / 2), SEGMENT_INTERVAL_MIN_MS);
 }

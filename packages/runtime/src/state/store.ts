@@ -4,10 +4,16 @@ import type { PartitionAppender } from './partition-appender.ts';
 import type { CachingContext } from './cache/caching-context.ts';
 import type { SerdeResolver } from '../serdes/serde-resolver.ts';
 
+/** Where a store warns; a task's logger is one. */
+export interface StoreLogger {
+  warn(bindings: object, message: string): void;
+}
+
 /** What a store may ask of the task that it belongs to; a `TaskContext` has it. */
 export interface StoreContext {
   readonly applicationId: string;
   readonly taskId: { readonly subtopology: number; readonly partition: number };
+  readonly logger?: StoreLogger;
   /** For the record caches of its stores; none if no store is cached. */
   readonly caching?: CachingContext | null;
   /** Counts a record that was skipped by rule. */

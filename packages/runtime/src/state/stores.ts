@@ -1,11 +1,18 @@
 import type { KeyValueStore } from './key-value-store.ts';
-import { keyValueBuilder, versionedBuilder, windowBuilder } from './store-builders.ts';
+import type { SessionStore } from './session-store.ts';
+import {
+  keyValueBuilder,
+  sessionBuilder,
+  versionedBuilder,
+  windowBuilder,
+} from './store-builders.ts';
 import type { CachedStoreOptions, StoreOptions } from './store-options.ts';
 import type { StoreBuilder } from './store.ts';
 import {
   storeSuppliers,
   type KeyValueSupplierOptions,
   type LruSupplierOptions,
+  type SessionSupplierOptions,
   type VersionedSupplierOptions,
   type WindowSupplierOptions,
 } from './store-suppliers.ts';
@@ -23,6 +30,9 @@ export type KeyValueStoreOptions<K, V> = CachedStoreOptions<K, V> &
 export type LruStoreOptions<K, V> = CachedStoreOptions<K, V> & LruSupplierOptions;
 export type WindowStoreOptions<K, V> = CachedStoreOptions<K, V> &
   WindowSupplierOptions &
+  KeepsHeaders;
+export type SessionStoreOptions<K, V> = CachedStoreOptions<K, V> &
+  SessionSupplierOptions &
   KeepsHeaders;
 export type VersionedStoreOptions<K, V> = StoreOptions<K, V> & VersionedSupplierOptions;
 
@@ -44,6 +54,11 @@ export const stores = {
   /** One value per key and window start, for a time. */
   window<K, V>(options: WindowStoreOptions<K, V>): StoreBuilder<WindowStore<K, V>> {
     return windowBuilder(parts(options), storeSuppliers.window(options));
+  },
+
+  /** One aggregate per key, session start and session end, for a time. */
+  session<K, V>(options: SessionStoreOptions<K, V>): StoreBuilder<SessionStore<K, V>> {
+    return sessionBuilder(parts(options), storeSuppliers.session(options));
   },
 
   /** The values of a key over time (KIP-889). */

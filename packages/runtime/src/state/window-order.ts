@@ -1,4 +1,4 @@
-const START_CHARS = 8;
+const TIME_CHARS = 8;
 const BYTE = 256;
 
 /**
@@ -16,7 +16,7 @@ export function compareWindows(
   if (bySegment !== 0) return bySegment;
   if (leftKey === rightKey) return leftStart - rightStart;
   if (leftKey.startsWith(rightKey) || rightKey.startsWith(leftKey)) {
-    return compareText(leftKey + startText(leftStart), rightKey + startText(rightStart));
+    return compareText(leftKey + timeText(leftStart), rightKey + timeText(rightStart));
   }
   return compareText(leftKey, rightKey);
 }
@@ -25,11 +25,11 @@ export function compareText(left: string, right: string): number {
   return left < right ? -1 : left > right ? 1 : 0;
 }
 
-/** The start's 8 bytes as a latin1 string. */
-function startText(start: number): string {
+/** A time's 8 bytes as a latin1 string. */
+export function timeText(time: number): string {
   let text = '';
-  let rest = start;
-  for (let i = 0; i < START_CHARS; i++) {
+  let rest = time;
+  for (let i = 0; i < TIME_CHARS; i++) {
     text = String.fromCharCode(rest % BYTE) + text;
     rest = Math.floor(rest / BYTE);
   }

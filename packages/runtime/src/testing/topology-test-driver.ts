@@ -8,6 +8,7 @@ import { silentLogger } from '../logging/logger.ts';
 import type { Outcome } from '../operators/outcome.ts';
 import { systemClock } from '../platform/clock.ts';
 import type { KeyValueStore } from '../state/key-value-store.ts';
+import type { SessionStore } from '../state/session-store.ts';
 import type { StateStore } from '../state/store.ts';
 import { isVersionedStore, type VersionedKeyValueStore } from '../state/versioned-store.ts';
 import type { WindowStore } from '../state/window-store.ts';
@@ -168,6 +169,10 @@ export class TopologyTestDriver {
 
   getWindowStore<K, V>(name: string, partition = 0): WindowStore<K, V> {
     return this.#typed(name, partition, 'fetchAll', 'window store') as WindowStore<K, V>;
+  }
+
+  getSessionStore<K, V>(name: string, partition = 0): SessionStore<K, V> {
+    return this.#typed(name, partition, 'findSessions', 'session store') as SessionStore<K, V>;
   }
 
   getVersionedKeyValueStore<K, V>(name: string, partition = 0): VersionedKeyValueStore<K, V> {

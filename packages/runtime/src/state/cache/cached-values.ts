@@ -50,6 +50,11 @@ export class CachedValues<V> {
     return this.#overheadBytes + this.#counter.count(this.#codec.storedSerde, stored);
   }
 
+  /** Of a stored value, as a reader sees them; undefined if entries have none. */
+  headersOf(stored: unknown): RecordHeaders | undefined {
+    return this.#codec.headersOf(stored);
+  }
+
   /** An entry that is not deleted, under the key that readers see. */
   view<R>(
     key: R,

@@ -15,6 +15,7 @@ export interface Expirable {
 export class Expiry<E extends Expirable> {
   readonly #bucketMs: number;
   readonly #onEmpty: (key: E) => void;
+  readonly #onLeft: ((key: E) => void) | null;
   readonly #buckets = new Map<number, E[]>();
   /** Where the last one went, and most often the next one goes. */
   #lastNumber = Number.NaN;
@@ -22,9 +23,15 @@ export class Expiry<E extends Expirable> {
   /** Bucket numbers, lowest first. */
   #order: number[] = [];
 
-  constructor(retentionMs: number, onEmpty: (key: E) => void) {
+  /** @param onLeft is told of a key that has something left: for stores that list a key once for all it has */
+  constructor(
+    retentionMs: number,
+    onEmpty: (key: E) => void,
+    onLeft: ((key: E) => void) | null = null,
+  ) {
     this.#bucketMs = Math.max(1, Math.floor(retentionMs / EXPIRY_BUCKETS_PER_RETENTION));
     this.#onEmpty = onEmpty;
+    this.#onLeft = onLeft;
   }
 
   /** This key has something to forget once `time` has expired. */
@@ -56,7 +63,9 @@ export class Expiry<E extends Expirable> {
       if ((number + 1) * this.#bucketMs - 1 > limit) break;
       for (const key of this.#buckets.get(number) ?? []) {
         // An empty one was emptied by deletes, and forgotten then.
-        if (!key.isEmpty && key.expire(limit)) this.#onEmpty(key);
+        if (key.isEmpty) continue;
+        if (key.expire(limit)) this.#onEmpty(key);
+        else this.#onLeft?.(key);
       }
       this.#buckets.delete(number);
       if (number === this.#lastNumber) this.#lastNumber = Number.NaN;

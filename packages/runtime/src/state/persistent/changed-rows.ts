@@ -1,11 +1,5 @@
-import { createRequire } from 'node:module';
-import type sortedBTree from 'sorted-btree';
+import { sortedMap, type SortedMap } from '../sorted-map.ts';
 import type { Row } from './row.ts';
-
-type SortedMap<K, V> = InstanceType<typeof sortedBTree.default<K, V>>;
-
-// A CommonJS module whose default export Node and test runners find in different places.
-const { default: BTree } = createRequire(import.meta.url)('sorted-btree') as typeof sortedBTree;
 
 function byText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
@@ -67,7 +61,7 @@ export class ChangedRows<K> {
 
   #sorted(): SortedMap<string, Row<K>> {
     if (this.#tree === null) {
-      const tree = new BTree<string, Row<K>>(undefined, byText);
+      const tree = sortedMap<string, Row<K>>(byText);
       for (const row of this.#all()) tree.set(row.sortKey, row);
       this.#tree = tree;
     }

@@ -40,7 +40,9 @@ export class WindowSegments {
     this.#codec = options.codec;
     this.#cleanBytesMax = options.cleanBytesMax;
     for (const name of this.#environment.tableNames(this.#prefix)) {
-      this.#add(Number(name.slice(this.#prefix.length))).table.open();
+      const number = Number(name.slice(this.#prefix.length));
+      // A store may have tables of another kind below its name, too.
+      if (Number.isInteger(number)) this.#add(number, true);
     }
   }
 
@@ -57,7 +59,7 @@ export class WindowSegments {
   }
 
   atOrMade(time: number): Segment {
-    return this.at(time) ?? this.#add(this.numberOf(time));
+    return this.at(time) ?? this.#add(this.numberOf(time), false);
   }
 
   /** The numbers of those that may hold windows which start from `from` to `to`, lowest first. */
@@ -115,8 +117,10 @@ export class WindowSegments {
     this.#last = undefined;
   }
 
-  #add(number: number): Segment {
+  #add(number: number, isOnDisk: boolean): Segment {
     const table = new SegmentTable(this.#environment, this.#prefix + String(number));
+    // Before the layers, which look at what is there.
+    if (isOnDisk) table.open();
     const rows = new LayeredTable(table, this.#codec, this.#cleanBytesMax);
     const segment = { number, table, rows };
     this.#live.set(number, segment);

@@ -43,10 +43,10 @@ export async function disposeBenches(): Promise<void> {
 /** A store that is open in a task of its own. */
 export class StoreBench<S extends StateStore> {
   readonly task = new TaskDouble();
-  readonly store: S;
   readonly caching: CachingContext & { topic: string; offset: bigint };
 
   readonly setup: StoreSetup;
+  #store: S;
   readonly #directory: string | null = null;
   #environment: StateEnvironment | null = null;
   #persistent: PersistentStore | null = null;
@@ -67,12 +67,16 @@ export class StoreBench<S extends StateStore> {
         target.offsetDelta = 0;
       },
     };
-    this.store = builder.bind(settingsOf(type, cacheBytes, setup.isOnDisk))();
+    this.#store = builder.bind(settingsOf(type, cacheBytes, setup.isOnDisk))();
     if (setup.isOnDisk === true) {
       this.#directory = mkdtempSync(join(tmpdir(), 'millrace-store-'));
       onDisk.add(this);
     }
     this.#open();
+  }
+
+  get store(): S {
+    return this.#store;
   }
 
   /** The state directory's of the store that is on disk. */
@@ -112,11 +116,18 @@ export class StoreBench<S extends StateStore> {
     if (this.#directory !== null) rmSync(this.#directory, { recursive: true, force: true });
   }
 
+  /** As after a restart with the store built in another way; of a store on disk. */
+  async rebuilt(builder: StoreBuilder<S>): Promise<void> {
+    const { type, cacheBytes } = this.setup;
+    await this.#reopen(builder.bind(settingsOf(type, cacheBytes, true))());
+  }
+
   /** As after a kill: what is committed but not on disk, and what is not committed, is restored. */
-  async #reopen(): Promise<void> {
+  async #reopen(as: S = this.store): Promise<void> {
     await this.#spilling;
     this.store.close();
     await this.environment.close();
+    this.#store = as;
     this.#open();
     this.#restore(this.changelog.slice(Number(this.store.committedOffset() ?? 0n)), this.store);
   }
