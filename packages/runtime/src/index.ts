@@ -56,4 +56,5 @@ export {
   TopologyError,
 } from './errors.ts';
 export type { ErrorContext, ErrorScope, ProductionStage } from './errors.ts';
-export { RecordHeaders } from '@millrace/protocol';
+export { RecordHeaders, type RecordCursor } from '@millrace/protocol';
+export type { StoreContext } from './state/store.ts';

@@ -20,6 +20,12 @@ export interface StoreContext {
   recordDropped(node: string, reason: string, headers?: RecordHeaders | null): void;
   /** Where a persistent store of the task is kept; what it commits is written there from now on. Without it there is no disk. */
   diskOf?(store: PersistentStore): StateEnvironment;
+  /**
+   * A directory for the files of a persistent store that keeps them itself, below the task's in
+   * `state.dir`. It goes with the store's state. Only where the builder says that the store is persistent
+   * (`isPersistent`) and there is a disk: not in a test driver.
+   */
+  directoryOf?(storeName: string): string;
 }
 
 /**

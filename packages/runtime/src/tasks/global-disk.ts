@@ -61,6 +61,14 @@ export class GlobalDisk {
     return environment;
   }
 
+  directoryOf(storeName: string): string {
+    return this.#disk.directoryOf(storeName);
+  }
+
+  keeps(storeName: string): boolean {
+    return this.#disk.keeps(storeName);
+  }
+
   /** Where reading goes on; null if the store has nothing of the partition. */
   position({ storeName, partition }: GlobalPartition): bigint | null {
     return this.#stores.get(storeName)?.position(partition) ?? null;
@@ -123,6 +131,10 @@ class StoreAtPositions implements SpilledStore {
   constructor(store: PersistentStore, environment: () => StateEnvironment) {
     this.#store = store;
     this.#environment = environment;
+  }
+
+  get name(): string {
+    return this.#store.name;
   }
 
   get isOpen(): boolean {

@@ -202,16 +202,14 @@ export class GlobalState {
           this.commit();
         });
       }
-      const closing = this.disk?.close();
-      if (closing === undefined) {
-        this.#closeOpenStores();
-        return undefined;
+      for (const store of this.stores.values()) {
+        if (!store.isOpen || this.disk?.keeps(store.name) === true) continue;
+        this.#attempt(() => {
+          store.close();
+        });
       }
-      const warn = (error: unknown): void => {
+      return this.disk?.close().catch((error: unknown) => {
         this.#warnNotClosed(error);
-      };
-      return closing.catch(warn).then(() => {
-        this.#closeOpenStores();
       });
     };
     if (pending.length === 0) return closeStores();
@@ -294,14 +292,6 @@ export class GlobalState {
     const offset = queue.headOffset().toString();
     const where = { topic, partition, offset, timestamp };
     this.#context.dropped.record(queue.source.name, 'negative timestamp', where);
-  }
-
-  #closeOpenStores(): void {
-    for (const store of this.stores.values()) {
-      this.#attempt(() => {
-        if (store.isOpen) store.close();
-      });
-    }
   }
 
   #attempt(close: () => void): void {

@@ -17,6 +17,12 @@ import { TaskCaching } from './task-caching.ts';
 
 const noStores: ReadonlyMap<string, StateStore> = new Map();
 
+/** Where persistent stores are kept. */
+interface ContextDisk {
+  diskOf(store: PersistentStore): StateEnvironment;
+  directoryOf(storeName: string): string;
+}
+
 /** The context of one task: what is current is read from the queue in hand, nothing is copied per record. */
 export class StreamTaskContext implements TaskContext {
   readonly applicationId: string;
@@ -27,6 +33,7 @@ export class StreamTaskContext implements TaskContext {
   readonly dropped: DroppedRecords;
   readonly caching: TaskCaching | null;
   readonly diskOf?: (store: PersistentStore) => StateEnvironment;
+  readonly directoryOf?: (storeName: string) => string;
   readonly #stores: ReadonlyMap<string, StateStore>;
   readonly #globalStores: ReadonlyMap<string, StateStore>;
   readonly #streamTime: StreamTime;
@@ -54,7 +61,7 @@ export class StreamTaskContext implements TaskContext {
     /** Without one no store is cached. */
     readonly cache?: RecordCache | null;
     /** Where persistent stores are kept; without one there are none. */
-    readonly disk?: { diskOf(store: PersistentStore): StateEnvironment } | null;
+    readonly disk?: ContextDisk | null;
     /** Somebody may ask for a record's bytes when a node below a cache has failed. */
     readonly keepsRawRecords?: boolean;
   }) {
@@ -70,7 +77,10 @@ export class StreamTaskContext implements TaskContext {
     this.appConfigs = options.appConfigs;
     this.dropped = new DroppedRecords(options.logger);
     const { disk = null } = options;
-    if (disk !== null) this.diskOf = (store) => disk.diskOf(store);
+    if (disk !== null) {
+      this.diskOf = (store) => disk.diskOf(store);
+      this.directoryOf = (storeName) => disk.directoryOf(storeName);
+    }
     const { cache = null, keepsRawRecords = false } = options;
     this.caching = cache === null ? null : new TaskCaching(this, cache, keepsRawRecords);
   }

@@ -1,6 +1,6 @@
 import type { PartitionBuffer, ProducerPort } from '../client/ports.ts';
 import { CacheFlushError, reasonOf, StreamsError } from '../errors.ts';
-import { isFlushedStore, type FlushedStore } from '../state/cached-store.ts';
+import { isCachedStore, isFlushedStore, type FlushedStore } from '../state/cached-store.ts';
 import type { TaskDisk } from '../state/persistent/task-disk.ts';
 import type { StateStore } from '../state/store.ts';
 import type { Changelog } from '../topology/built-topology.ts';
@@ -142,13 +142,33 @@ export class TaskStores {
     return acked > restored ? acked : restored;
   }
 
-  /** A promise is that of stores on disk: what they have committed is written before. */
+  /** A promise is that of stores on disk: what they have committed is written before. One that fails to close keeps no other open. */
   close(): Promise<void> | undefined {
-    const closing = this.disk?.close();
+    let failure: unknown = null;
+    // Before the disk lets go of the task's directory, where some may have files of their own.
     for (const { store } of this.entries) {
-      if (store.isOpen && !(closing !== undefined && store.isPersistent)) store.close();
+      if (!store.isOpen || this.disk?.keeps(store.name) === true) continue;
+      try {
+        store.close();
+      } catch (error) {
+        failure ??= error;
+      }
     }
-    return closing;
+    if (this.disk === null) {
+      if (failure !== null) throw failure as Error;
+      return undefined;
+    }
+    return this.#closeDisk(this.disk, failure);
+  }
+
+  async #closeDisk(disk: TaskDisk, failure: unknown): Promise<void> {
+    try {
+      await disk.close();
+    } finally {
+      // What their caches hold counts for the whole thread.
+      for (const { store } of this.entries) if (isCachedStore(store)) store.close();
+    }
+    if (failure !== null) throw failure as Error;
   }
 }
 

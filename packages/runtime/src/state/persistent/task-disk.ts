@@ -2,9 +2,11 @@ import type { Logger } from 'pino';
 import type { TaskCorruptedError } from '../../errors.ts';
 import { SPILL_BYTES, SPILL_INTERVAL_MS } from '../limits.ts';
 import type { Clock } from '../../platform/clock.ts';
+import { makeDirectory } from '../../platform/directories.ts';
 import type { StateDirectory } from '../directory/state-directory.ts';
 import { StateEnvironment } from './environment.ts';
 import type { PersistentStore } from '../store.ts';
+import { ownDirectory } from './own-directory.ts';
 
 export interface TaskDiskOptions {
   readonly directory: StateDirectory;
@@ -22,7 +24,10 @@ export interface TaskDiskOptions {
 }
 
 /** What the disk needs to know of a store that is kept there. */
-export type SpilledStore = Pick<PersistentStore, 'isOpen' | 'unspilledBytes' | 'spill' | 'close'>;
+export type SpilledStore = Pick<
+  PersistentStore,
+  'name' | 'isOpen' | 'unspilledBytes' | 'spill' | 'close'
+>;
 
 /**
  * The disk of one task: opened when its first persistent store asks, written in the background when
@@ -51,15 +56,12 @@ export class TaskDisk {
    * @throws StateDirLockedError when another thread has it
    */
   diskOf(store: SpilledStore): StateEnvironment {
-    const { directory, taskName, owner, tableCount, onDamaged } = this.#options;
+    const { directory, taskName, tableCount, onDamaged } = this.#options;
     const damaged = (error: TaskCorruptedError): Error => {
       this.#isBroken = true;
       return onDamaged?.(error) ?? error;
     };
-    if (!this.#isHeld) {
-      directory.hold(taskName, owner);
-      this.#isHeld = true;
-    }
+    this.#hold();
     this.#stores.push(store);
     this.#environment ??= StateEnvironment.open({
       directory: directory.taskPath(taskName),
@@ -68,6 +70,25 @@ export class TaskDisk {
       onDamaged: damaged,
     });
     return this.#environment;
+  }
+
+  /**
+   * A directory for the files of a store that keeps them itself, made if it is not there. It is the
+   * task's for as long as the disk is open, and goes when the store's state, or the task's, is wiped.
+   *
+   * @throws StateDirLockedError when another thread has it
+   */
+  directoryOf(storeName: string): string {
+    this.#hold();
+    const { directory, taskName } = this.#options;
+    const path = ownDirectory(directory.taskPath(taskName), storeName);
+    makeDirectory(path);
+    return path;
+  }
+
+  /** Whether the store of this name, or the one behind its cache, is closed by the disk. */
+  keeps(storeName: string): boolean {
+    return this.#stores.some(({ name }) => name === storeName);
   }
 
   /** Begins to write what is committed if it is time; one at a time. Throws what the last one failed with. */
@@ -139,6 +160,13 @@ export class TaskDisk {
     this.#environment = null;
     await environment?.close();
     return !this.#isBroken;
+  }
+
+  #hold(): void {
+    if (this.#isHeld) return;
+    const { directory, taskName, owner } = this.#options;
+    directory.hold(taskName, owner);
+    this.#isHeld = true;
   }
 
   #release(isClean: boolean): void {

@@ -1,5 +1,7 @@
+import { removeDirectory } from '../../platform/directories.ts';
 import { STATE_TABLES_PER_STORE } from '../limits.ts';
 import { StateEnvironment } from './environment.ts';
+import { ownDirectory } from './own-directory.ts';
 
 /**
  * Empties some stores of a task that is not open; the others keep what they have.
@@ -17,6 +19,7 @@ export async function wipeStores(
     for (const store of stores) {
       // First: whatever comes in between, the store is restored from the start.
       await environment.forgetOffset(store);
+      removeDirectory(ownDirectory(directory, store));
       for (const table of environment.tableNames(store)) {
         if (table === store || table.startsWith(`${store}/`)) await environment.dropTable(table);
       }
