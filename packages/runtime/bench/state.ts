@@ -28,7 +28,7 @@ const directory = mkdtempSync(join(tmpdir(), 'millrace-state-'));
 const environment = StateEnvironment.open({ directory, taskId: '0_0', tableCount: 1 });
 const serde = toRecordSerde(serdes.string(), 'bench');
 const store = new PersistentKeyValueStore('counts', serde, longSerde);
-const context = { stateEnvironment: () => environment };
+const context = { diskOf: () => environment };
 store.open(context as unknown as Parameters<typeof store.open>[0], null);
 
 const delay = monitorEventLoopDelay({ resolution: 5 });

@@ -13,6 +13,7 @@ export interface SerdeFunctions<T> {
   readonly isImmutable?: boolean;
   readonly readsAnything?: boolean;
   readonly mapKey?: (value: T) => string | number;
+  readonly asciiText?: (value: T) => string | null;
   readonly fixedBytes?: number;
   readonly unhashedSuffixBytes?: number;
   readonly snapshot?: Snapshot<T>;

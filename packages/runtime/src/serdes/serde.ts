@@ -30,6 +30,8 @@ export interface Serde<T> {
    * it. Without it they use the bytes as a latin1 string.
    */
   mapKey?(value: T): string | number;
+  /** The text whose characters are the value's bytes, if it is there already; else null, and it is made of the bytes. */
+  asciiText?(value: T): string | null;
   /** For a type that can be changed in place: what an in-memory store keeps instead of its bytes. */
   readonly snapshot?: Snapshot<T>;
   /**

@@ -34,6 +34,11 @@ function wellFormed(text: string): string {
   return (text as WellFormedString).isWellFormed() ? text : text.replaceAll(/\p{Surrogate}/gu, '?');
 }
 
+function isAscii(text: string): boolean {
+  for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) > 0x7f) return false;
+  return true;
+}
+
 /** Writes UTF-8; -1 when it does not fit. */
 export function writeUtf8(text: string, target: Buffer, position: number): number {
   const { length } = text;
@@ -127,4 +132,5 @@ export const stringSerde: RecordSerde<string> = recordSerde<string>({
     if (typeof value !== 'string') throw wrongType('string', 'strings', value);
     return wellFormed(value);
   },
+  asciiText: (value) => (typeof value === 'string' && isAscii(value) ? value : null),
 });

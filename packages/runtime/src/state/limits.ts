@@ -38,7 +38,11 @@ export const LMDB_INLINE_KEY_MAX_BYTES = 1_977;
 export const SPILL_BYTES = 32 * 1024 * 1024;
 /** Longest time that a committed row waits to be written to disk, ms. */
 export const SPILL_INTERVAL_MS = 10_000;
-/** Rows that are handed to LMDB between two turns of the event loop. */
+/** Rows that are dealt out to ranges of keys between two turns of the event loop. */
+export const SPILL_TURN_ROWS = 8_192;
+/** Keys that are sorted beforehand for each slice that is handed to LMDB, to find where slices begin. */
+export const SPILL_SAMPLES_PER_SLICE = 8;
+/** Rows that are handed to LMDB between two turns of the event loop, about. */
 export const SPILL_SLICE_ROWS = 1_024;
 /** Memory that the rows of one store may take which are on disk as well, bytes. */
 export const CLEAN_ROWS_MAX_BYTES = 48 * 1024 * 1024;

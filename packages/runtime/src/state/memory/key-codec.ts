@@ -46,6 +46,8 @@ export class KeyCodec<K> {
 
   /** The key's bytes as a latin1 string: strings in the order of their bytes. */
   latin1(key: K): string {
+    const text = this.serde.asciiText?.(key) ?? null;
+    if (text !== null) return text;
     const end = this.write(key);
     return this.buffer.toString('latin1', 0, end);
   }

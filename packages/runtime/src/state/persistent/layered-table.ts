@@ -9,7 +9,9 @@ import {
 import { BigMap } from '../memory/big-map.ts';
 import { Arena, type RowWriter } from './arena.ts';
 import { ChangedRows } from './changed-rows.ts';
+import { CleanRows } from './clean-rows.ts';
 import type { StateEnvironment } from './environment.ts';
+import { inKeyOrder } from './key-order.ts';
 import { CLEAN, COMMITTED, Row, UNCOMMITTED } from './row.ts';
 import type { StoredRow } from './state-table.ts';
 
@@ -55,10 +57,13 @@ export class LayeredTable<K> {
   #committed: Row<K>[] = [];
   #committedBytes = 0;
   #bytes = 0;
-  #hand: IterableIterator<Row<K>> | null = null;
+  readonly #clean = new CleanRows<K>();
+  /** Nothing has ever been written there, so that nothing need be looked for. */
+  #isDiskEmpty: boolean;
 
   constructor(table: RowTable, codec: RowCodec<K>, cleanBytesMax = CLEAN_ROWS_MAX_BYTES) {
     this.#table = table;
+    this.#isDiskEmpty = table.rowCount === 0;
     this.#codec = codec;
     this.#cleanBytesMax = cleanBytesMax;
   }
@@ -86,6 +91,7 @@ export class LayeredTable<K> {
       known.isUsed = true;
       return known.stored === null ? null : known;
     }
+    if (this.#isDiskEmpty) return null;
     const sortKey = this.#codec.sortKey(key);
     const bytes = this.#table.read(sortKey);
     if (bytes === undefined) return null;
@@ -216,10 +222,9 @@ export class LayeredTable<K> {
     const rows = this.#committed;
     this.#committed = [];
     this.#committedBytes = 0;
-    rows.sort(bySortKey);
     try {
-      for (let start = 0; start < rows.length; start += SPILL_SLICE_ROWS) {
-        const slice = rows.slice(start, start + SPILL_SLICE_ROWS);
+      for await (const slice of inKeyOrder(rows, SPILL_SLICE_ROWS)) {
+        this.#isDiskEmpty = false;
         await environment.write(() => {
           for (const row of slice) this.#toDisk(row);
         });
@@ -244,13 +249,15 @@ export class LayeredTable<K> {
     this.#committed = [];
     this.#bytes = 0;
     this.#committedBytes = 0;
-    this.#hand = null;
+    this.#clean.clear();
   }
 
   #write(row: Row<K>, stored: unknown, timestamp: number): void {
     if (row.layer !== UNCOMMITTED) {
-      if (row.layer === CLEAN) this.#changed.changed(row);
-      else row.committed = { stored: row.stored, timestamp: row.timestamp };
+      if (row.layer === CLEAN) {
+        this.#changed.changed(row);
+        this.#clean.remove(row);
+      } else row.committed = { stored: row.stored, timestamp: row.timestamp };
       row.layer = UNCOMMITTED;
       this.#uncommitted.push(row);
     }
@@ -283,6 +290,7 @@ export class LayeredTable<K> {
     row.layer = CLEAN;
     this.#changed.settled(row);
     if (row.stored === null) this.#delete(row);
+    else this.#clean.add(row);
   }
 
   /** To be written with the next spill. */
@@ -297,27 +305,21 @@ export class LayeredTable<K> {
     row.bytes = bytes;
     this.#bytes += bytes;
     this.#rows.add(row.mapKey, row);
+    if (row.layer === CLEAN) this.#clean.add(row);
     this.#forgetSome(CLEAN_ROWS_LOOKS);
   }
 
-  /** Goes round all rows like the hand of a clock; a row that was used since the last round stays. */
   #forgetSome(maxLooks: number): void {
-    for (let looks = 0; looks < maxLooks && this.#bytes > this.#cleanBytesMax; looks++) {
-      this.#hand ??= this.#rows.values();
-      const next: IteratorResult<Row<K>, unknown> = this.#hand.next();
-      if (next.done === true) {
-        this.#hand = null;
-        continue;
-      }
-      const row = next.value;
-      if (row.layer !== CLEAN) continue;
-      if (row.isUsed) row.isUsed = false;
-      else this.#delete(row);
+    for (let looks = 0; looks < maxLooks; looks++) {
+      if (this.#bytes <= this.#cleanBytesMax || this.#clean.isEmpty) return;
+      const row = this.#clean.look();
+      if (row !== null) this.#delete(row);
     }
   }
 
   #delete(row: Row<K>): void {
     row.isForgotten = true;
+    this.#clean.remove(row);
     this.#rows.delete(row.mapKey);
     this.#bytes -= row.bytes;
   }
@@ -325,8 +327,4 @@ export class LayeredTable<K> {
   *#notClean(): Iterable<Row<K>> {
     for (const row of this.#rows.values()) if (row.layer !== CLEAN) yield row;
   }
-}
-
-function bySortKey(a: { readonly sortKey: string }, b: { readonly sortKey: string }): number {
-  return a.sortKey < b.sortKey ? -1 : a.sortKey > b.sortKey ? 1 : 0;
 }

@@ -32,6 +32,10 @@ export class Row<K> {
   isForgotten = false;
   /** What it takes in memory, about. */
   bytes = 0;
+  /** Its place in the list of clean rows. */
+  isListed = false;
+  before: Row<K> | null = null;
+  after: Row<K> | null = null;
   #timestampHigh = 0;
   #timestampLow = 0;
 
