@@ -93,6 +93,7 @@ export { Windowed } from './serdes/windowed-key.ts';
 
 export type {
   KeyValueEntry,
+  KeyValuePut,
   KeyValueStore,
   ReadOnlyKeyValueStore,
 } from './state/key-value-store.ts';

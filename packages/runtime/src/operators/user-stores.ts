@@ -1,5 +1,5 @@
 import type { RecordHeaders } from '@millrace/protocol';
-import type { KeyValueEntry, KeyValueStore } from '../state/key-value-store.ts';
+import type { KeyValueEntry, KeyValuePut, KeyValueStore } from '../state/key-value-store.ts';
 import type { SessionStore } from '../state/session-store.ts';
 import type { StateStore } from '../state/store.ts';
 import type { WindowEntry, WindowStore } from '../state/window-store.ts';
@@ -56,6 +56,10 @@ class UserKeyValueStore<K, V>
     const old = this.inner.get(key);
     if (old === null) this.put(key, value, timestamp, headers);
     return old;
+  }
+
+  putAll(rows: Iterable<KeyValuePut<K, V>>): void {
+    for (const { key, value, timestamp, headers } of rows) this.put(key, value, timestamp, headers);
   }
 
   delete(key: K, timestamp?: number): V | null {

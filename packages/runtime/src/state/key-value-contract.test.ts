@@ -221,6 +221,39 @@ describe.each(matrix)('key-value store: %s', (_name, builder, setup: StoreSetup)
     expect(store.get('a')).toBeNull();
   });
 
+  it('puts many in their order, with the time and the headers of each', () => {
+    const bench = open();
+    const { store } = bench;
+    store.putAll([
+      { key: 'b', value: '1', timestamp: 5 },
+      { key: 'a', value: '2', timestamp: 6 },
+      { key: 'b', value: null, timestamp: 7 },
+      { key: 'c', value: '3' },
+    ]);
+    const timestamp = (store.isTimestamped ?? true) ? 6 : -1;
+    expect(rows(store.all())).toEqual([
+      { key: 'a', value: '2', timestamp },
+      { key: 'c', value: '3', timestamp: -1 },
+    ]);
+    const copy = open().store;
+    copy.putAll(store.all());
+    expect(rows(copy.all())).toEqual(rows(store.all()));
+  });
+
+  it('finds nothing in a range that ends before it begins, and warns', () => {
+    const warn = vi.fn();
+    const bench = open();
+    Object.assign(bench.task.context.logger, { warn });
+    bench.store.put('a', '1', 1);
+    expect([...bench.store.range('b', 'a')]).toEqual([]);
+    expect([...bench.store.reverseRange('b', 'a')]).toEqual([]);
+    expect(warn).toHaveBeenCalledTimes(2);
+    expect(warn.mock.calls[0]?.[0]).toEqual({ store: 's' });
+    expect([...bench.store.range('a', 'a')]).toHaveLength(1);
+    expect([...bench.store.range('a', null)]).toHaveLength(1);
+    expect(warn).toHaveBeenCalledTimes(2);
+  });
+
   it('is empty again when it was closed and opened', () => {
     const bench = open();
     const { store, caching, task } = bench;

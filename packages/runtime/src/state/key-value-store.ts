@@ -10,7 +10,19 @@ export interface KeyValueEntry<K, V> {
   readonly headers?: RecordHeaders;
 }
 
-/** What anyone may ask of a key-value store. Ranges are in the order of the keys' bytes. */
+/** What `putAll` takes: an entry of a store, or a row without a time. */
+export interface KeyValuePut<K, V> {
+  readonly key: K;
+  /** Null deletes. */
+  readonly value: V | null;
+  readonly timestamp?: number;
+  readonly headers?: RecordHeaders | null;
+}
+
+/**
+ * What anyone may ask of a key-value store. Ranges are in the order of the keys' bytes; one that ends
+ * before it begins holds nothing, and is warned of.
+ */
 export interface ReadOnlyKeyValueStore<K, V> {
   /** False of a plain store, whose entries have no timestamp: -1 stands there. Default true. */
   readonly isTimestamped?: boolean;
@@ -41,6 +53,8 @@ export interface KeyValueStore<K, V> extends StateStore, ReadOnlyKeyValueStore<K
   put(key: K, value: V | null, timestamp?: number, headers?: RecordHeaders | null): void;
   /** `put`, unless the key has a value; returns the value that it had. */
   putIfAbsent(key: K, value: V | null, timestamp?: number, headers?: RecordHeaders): V | null;
+  /** `put` of each, in this order. */
+  putAll(rows: Iterable<KeyValuePut<K, V>>): void;
   /** `put` of null; returns the value that the key had. */
   delete(key: K, timestamp?: number): V | null;
 }

@@ -191,6 +191,19 @@ describe.each(setups)('window store: %s', (_name, setup) => {
     );
   });
 
+  it('finds nothing in a range of keys that ends before it begins, and warns', () => {
+    const warn = vi.fn();
+    const bench = new StoreBench(builder(LONG_MS), setup);
+    Object.assign(bench.task.context.logger, { warn });
+    bench.store.put('a', '1', 5, 5);
+    expect([...bench.store.fetchRange('b', 'a', 0, 9)]).toEqual([]);
+    expect([...bench.store.backwardFetchRange('b', 'a', 0, 9)]).toEqual([]);
+    expect(warn).toHaveBeenCalledTimes(2);
+    expect(warn.mock.calls[0]?.[0]).toEqual({ store: 'w' });
+    expect([...bench.store.fetchRange('a', 'a', 0, 9)]).toHaveLength(1);
+    expect(warn).toHaveBeenCalledTimes(2);
+  });
+
   it('goes on through a fetch while what it reads is written to disk', async () => {
     const bench = open(LONG_MS);
     const starts = Array.from({ length: 40 }, (_, i) => i * 3_000);

@@ -2,7 +2,7 @@ import type { RecordCursor, RecordHeaders } from '@millrace/protocol';
 import { InvariantError } from '../../errors.ts';
 import type { RecordSerde } from '../../serdes/serde.ts';
 import type { CachedStore, FlushListener } from '../cached-store.ts';
-import type { KeyValueEntry, KeyValueStore } from '../key-value-store.ts';
+import type { KeyValueEntry, KeyValuePut, KeyValueStore } from '../key-value-store.ts';
 import { BigMap } from '../memory/big-map.ts';
 import { KeyCodec, type MapKey } from '../memory/key-codec.ts';
 import { SortedIndex } from '../memory/sorted-index.ts';
@@ -127,6 +127,10 @@ export class CachingKeyValueStore<K, V>
     const old = this.get(key);
     if (old === null) this.put(key, value, timestamp, headers);
     return old;
+  }
+
+  putAll(rows: Iterable<KeyValuePut<K, V>>): void {
+    for (const { key, value, timestamp, headers } of rows) this.put(key, value, timestamp, headers);
   }
 
   delete(key: K, timestamp?: number): V | null {

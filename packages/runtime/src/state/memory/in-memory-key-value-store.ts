@@ -2,8 +2,9 @@ import type { RecordCursor, RecordHeaders } from '@millrace/protocol';
 import { StoreMeasures } from '../measures.ts';
 import type { PartitionAppender } from '../partition-appender.ts';
 import type { RecordSerde } from '../../serdes/serde.ts';
-import type { KeyValueEntry, KeyValueStore } from '../key-value-store.ts';
-import type { StoreContext } from '../store.ts';
+import { isInvalidRange } from '../invalid-range.ts';
+import type { KeyValueEntry, KeyValuePut, KeyValueStore } from '../key-value-store.ts';
+import type { StoreContext, StoreLogger } from '../store.ts';
 import { BigMap } from './big-map.ts';
 import { KeyCodec, type MapKey } from './key-codec.ts';
 import { SortedIndex, type Sortable } from './sorted-index.ts';
@@ -71,6 +72,7 @@ export class InMemoryKeyValueStore<K, V> implements KeyValueStore<K, V> {
     (entry) => this.#keys.latin1(entry.key),
   );
   #changelog: PartitionAppender | null = null;
+  #logger: StoreLogger | undefined;
   // An aggregation gets a key and then puts it: the second look-up is spared.
   readonly #remembersKey: boolean;
   #found: Entry<K> | undefined;
@@ -92,7 +94,8 @@ export class InMemoryKeyValueStore<K, V> implements KeyValueStore<K, V> {
     this.#remembersKey = keySerde.isImmutable === true;
   }
 
-  open(_context: StoreContext, changelog: PartitionAppender | null): void {
+  open(context: StoreContext, changelog: PartitionAppender | null): void {
+    this.#logger = context.logger;
     this.#changelog = changelog;
     this.isOpen = true;
   }
@@ -140,6 +143,10 @@ export class InMemoryKeyValueStore<K, V> implements KeyValueStore<K, V> {
     const old = this.get(key);
     if (old === null) this.put(key, value, timestamp, headers);
     return old;
+  }
+
+  putAll(rows: Iterable<KeyValuePut<K, V>>): void {
+    for (const { key, value, timestamp, headers } of rows) this.put(key, value, timestamp, headers);
   }
 
   delete(key: K, timestamp?: number): V | null {
@@ -256,9 +263,11 @@ export class InMemoryKeyValueStore<K, V> implements KeyValueStore<K, V> {
 
   #bounds(from: K | null, to: K | null): [readonly Entry<K>[], number, number] {
     const entries = this.#sorted.entries();
-    const start = from === null ? 0 : SortedIndex.lowerBound(entries, this.#keys.latin1(from));
+    const first = from === null ? null : this.#keys.latin1(from);
+    const start = first === null ? 0 : SortedIndex.lowerBound(entries, first);
     if (to === null) return [entries, start, entries.length];
     const last = this.#keys.latin1(to);
+    if (isInvalidRange(first, last, this.name, this.#logger)) return [entries, start, start];
     let end = SortedIndex.lowerBound(entries, last);
     if (end < entries.length && (entries[end] as Entry<K>).sortKey === last) end++;
     return [entries, start, end];

@@ -1,4 +1,5 @@
 import { type RecordCursor, type RecordHeaders, writeInt32 } from '@millrace/protocol';
+import { isInvalidRange } from '../invalid-range.ts';
 import { StoreMeasures } from '../measures.ts';
 import type { PartitionAppender } from '../partition-appender.ts';
 import type { RecordSerde } from '../../serdes/serde.ts';
@@ -258,6 +259,7 @@ export class InMemoryWindowStore<K, V> implements WindowStore<K, V> {
     const lowest = first === null ? null : this.#keys.latin1(first);
     const highest = last === null ? null : this.#keys.latin1(last);
     const found: Found<K>[] = [];
+    if (isInvalidRange(lowest, highest, this.name, this.#context?.logger)) return found;
     for (const windows of this.#windows.values()) {
       if (lowest !== null && this.#sortKey(windows) < lowest) continue;
       if (highest !== null && this.#sortKey(windows) > highest) continue;

@@ -1,6 +1,6 @@
 import type { RecordCursor, RecordHeaders } from '@millrace/protocol';
 import type { RecordSerde } from '../../serdes/serde.ts';
-import type { KeyValueEntry, KeyValueStore } from '../key-value-store.ts';
+import type { KeyValueEntry, KeyValuePut, KeyValueStore } from '../key-value-store.ts';
 import type { StoreMeasures } from '../measures.ts';
 import type { PartitionAppender } from '../partition-appender.ts';
 import type { StoreContext } from '../store.ts';
@@ -88,6 +88,10 @@ export class LruKeyValueStore<K, V> implements KeyValueStore<K, V> {
     const old = this.get(key);
     if (old === null) this.put(key, value, timestamp, headers);
     return old;
+  }
+
+  putAll(rows: Iterable<KeyValuePut<K, V>>): void {
+    for (const { key, value, timestamp, headers } of rows) this.put(key, value, timestamp, headers);
   }
 
   delete(key: K, timestamp?: number): V | null {

@@ -1,12 +1,13 @@
 import type { RecordCursor, RecordHeaders } from '@millrace/protocol';
 import { InvariantError } from '../../errors.ts';
 import type { RecordSerde } from '../../serdes/serde.ts';
-import type { KeyValueEntry, KeyValueStore } from '../key-value-store.ts';
+import { isInvalidRange } from '../invalid-range.ts';
+import type { KeyValueEntry, KeyValuePut, KeyValueStore } from '../key-value-store.ts';
 import { KeyCodec } from '../memory/key-codec.ts';
 import { ValueCodec, type HeaderKeeping } from '../memory/value-codec.ts';
 import { StoreMeasures } from '../measures.ts';
 import type { PartitionAppender } from '../partition-appender.ts';
-import type { PersistentStore, StoreContext } from '../store.ts';
+import type { PersistentStore, StoreContext, StoreLogger } from '../store.ts';
 import type { StateEnvironment } from './environment.ts';
 import { keyedCodec } from './keyed-codec.ts';
 import { LayeredTable, type RowCodec } from './layered-table.ts';
@@ -39,6 +40,7 @@ export class PersistentKeyValueStore<K, V> implements KeyValueStore<K, V>, Persi
   #environment: StateEnvironment | null = null;
   #table: LayeredTable<K> | null = null;
   #changelog: PartitionAppender | null = null;
+  #logger: StoreLogger | undefined;
   #committedOffset: bigint | null = null;
   // An aggregation gets a key and then puts it: the second look-up is spared.
   readonly #remembersKey: boolean;
@@ -67,6 +69,7 @@ export class PersistentKeyValueStore<K, V> implements KeyValueStore<K, V>, Persi
         `The store ${this.name} is persistent, but there is no state directory`,
       );
     }
+    this.#logger = context.logger;
     this.#environment = environment;
     this.#table = new LayeredTable(environment.table(this.name), this.#codec);
     this.#committedOffset = environment.offset(this.name);
@@ -113,6 +116,10 @@ export class PersistentKeyValueStore<K, V> implements KeyValueStore<K, V>, Persi
     const old = this.get(key);
     if (old === null) this.put(key, value, timestamp, headers);
     return old;
+  }
+
+  putAll(rows: Iterable<KeyValuePut<K, V>>): void {
+    for (const { key, value, timestamp, headers } of rows) this.put(key, value, timestamp, headers);
   }
 
   delete(key: K, timestamp?: number): V | null {
@@ -217,6 +224,7 @@ export class PersistentKeyValueStore<K, V> implements KeyValueStore<K, V>, Persi
     to: string | null,
     isReverse: boolean,
   ): IterableIterator<KeyValueEntry<K, V>> {
+    if (isInvalidRange(from, to, this.name, this.#logger)) return;
     this.measures.openIterators++;
     try {
       for (const row of this.#rows.range(from, to, isReverse)) yield this.#view(row);

@@ -6,6 +6,7 @@ import { readTimestamp } from '../../serdes/windowed.ts';
 import { CLEAN_ROWS_MAX_BYTES } from '../limits.ts';
 import { KeyCodec } from '../memory/key-codec.ts';
 import { ValueCodec, type HeaderKeeping } from '../memory/value-codec.ts';
+import { isInvalidRange } from '../invalid-range.ts';
 import { StoreMeasures } from '../measures.ts';
 import type { PartitionAppender } from '../partition-appender.ts';
 import type { PersistentStore, StoreContext } from '../store.ts';
@@ -303,6 +304,7 @@ export class PersistentWindowStore<K, V> implements WindowStore<K, V>, Persisten
 
   /** From segment to segment; one that is dropped in between has nothing more. */
   *#walk(range: WindowRange, isReverse: boolean): IterableIterator<WindowEntry<K, V>> {
+    if (isInvalidRange(range.first, range.last, this.name, this.#context?.logger)) return;
     const numbers = this.#open.between(Math.max(range.from, this.#expiryLimit + 1), range.to);
     if (isReverse) numbers.reverse();
     const lowest = lowestRowKey(range);
