@@ -17,7 +17,7 @@ import {
 } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve, sep } from 'node:path';
 
 /** Readable by the user and the group only: state may hold what the topics hold. */
 const DIRECTORY_MODE = 0o750;
@@ -29,6 +29,11 @@ export function makeDirectory(path: string): void {
 /** A new directory among the system's temporary ones. */
 export function makeTemporaryDirectory(prefix: string): string {
   return mkdtempSync(join(tmpdir(), prefix));
+}
+
+/** Whether the system may empty it, at a restart for example. */
+export function isTemporary(path: string): boolean {
+  return resolve(path).startsWith(resolve(tmpdir()) + sep);
 }
 
 export function removeDirectory(path: string): void {

@@ -9,8 +9,10 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { silentLogger } from '../../logging/logger.ts';
+import { isTemporary } from '../../platform/directories.ts';
 import { StateDirectory } from './state-directory.ts';
 
 let stateDir: string;
@@ -42,6 +44,18 @@ describe('StateDirectory', () => {
     ).rejects.toThrow('give this instance another state.dir');
     await first.close(true);
     await (await open()).close(true);
+  });
+
+  it('says so if the system may empty it', async () => {
+    const said: string[] = [];
+    const logger = pino(
+      { level: 'info' },
+      { write: (line: string) => void said.push((JSON.parse(line) as { msg: string }).msg) },
+    );
+    await (await StateDirectory.open({ stateDir, applicationId: 'app', logger })).close(true);
+    expect(said).toEqual([expect.stringContaining('which the system may empty')]);
+    expect(isTemporary(tmpdir())).toBe(false);
+    expect(isTemporary(`${tmpdir()}-other/app`)).toBe(false);
   });
 
   it('keeps state over a kill, and over a power loss only what was closed', async () => {

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { StateDirLockedError } from '../../errors.ts';
 import {
+  isTemporary,
   listDirectories,
   makeDirectory,
   readSmallFile,
@@ -68,6 +69,12 @@ export class StateDirectory {
         { cause: error, context: { directory: path } },
       );
     });
+    if (isTemporary(path)) {
+      logger.info(
+        { directory: path },
+        'local state is below the directory for temporary files, which the system may empty; state.dir says where else',
+      );
+    }
     const directory = new StateDirectory(path, lock, logger);
     try {
       directory.#wipeWhatCannotBeTrusted();
