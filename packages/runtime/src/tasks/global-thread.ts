@@ -349,8 +349,13 @@ export class GlobalThread {
   async #replaced(old: GlobalState, next: GlobalState): Promise<void> {
     await this.#close(old);
     if (old.disk?.place === next.disk?.place) return;
-    this.#global.adopt(next);
-    this.#global.discard(old);
+    try {
+      this.#global.adopt(next);
+      this.#global.discard(old);
+    } catch (error) {
+      // The next start finds the former one, and that it cannot be used.
+      this.#logger.warn({ err: error }, 'the former global state could not be removed');
+    }
   }
 
   async #outOfRange(part: FetchedPartition): Promise<void> {
