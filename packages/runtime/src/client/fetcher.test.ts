@@ -160,6 +160,36 @@ describe('Fetcher', () => {
     expect(clock.timerCount).toBeLessThanOrEqual(1); // the fake broker's own
   });
 
+  it('gives the memory of a response back once all of its partitions have released it', async () => {
+    const { clock, transport, fetcher, serve } = setUp();
+    serve(once({ 'in-0': { records: batch(0n, 200) }, 'in-1': { records: batch(0n, 200) } }));
+    fetcher.assign([in0, in1]);
+    await clock.advance(10);
+    const [first, second] = fetcher.drain() as [FetchedPartition, FetchedPartition];
+    expect(first.records.buffer).toBe(second.records.buffer);
+    first.memory?.release();
+    expect(transport.recycled).toEqual([]);
+    second.memory?.release();
+    expect(transport.recycled).toEqual([first.records.buffer]);
+    await fetcher.close(100);
+  });
+
+  it('gives back the memory of no response whose records were copied out of it', async () => {
+    const { clock, transport, fetcher, serve } = setUp();
+    // The first is so small a part of the response that it does not keep all of it alive.
+    const large = batch(0n, 200_000);
+    serve(once({ 'in-0': { records: batch(0n, 1) }, 'in-1': { records: large } }));
+    fetcher.assign([in0, in1]);
+    await clock.advance(10);
+    const [small, other] = fetcher.drain() as [FetchedPartition, FetchedPartition];
+    expect(small.records.buffer).not.toBe(other.records.buffer);
+    small.memory?.release();
+    expect(transport.recycled).toEqual([]);
+    other.memory?.release();
+    expect(transport.recycled).toEqual([other.records.buffer]);
+    await fetcher.close(100);
+  });
+
   it('fetches nothing more from a broker until what came was drained', async () => {
     const { clock, transport, fetcher, serve } = setUp();
     serve(() => ({ 'in-0': { records: batch(0n, 1) } }));

@@ -36,6 +36,7 @@ import type {
   TopicPartition,
   TopicPartitionKey,
 } from './ports.ts';
+import { SharedMemory } from './response-memory.ts';
 import { Sleeper } from './sleeper.ts';
 import type { Transport } from './transport.ts';
 
@@ -415,12 +416,13 @@ export class Fetcher implements FetchPort {
       return;
     }
     const asked = new Map(requested.map((state) => [state.key, state]));
+    const memory = this.#memoryOf(response);
     for (const { topic, partitions } of response.responses) {
       for (const answer of partitions) {
         const key = topicPartitionKey(topic, answer.partitionIndex);
         const state = asked.get(key);
         if (state === undefined || this.#partitions.get(key) !== state) continue;
-        this.#takePartition(state, answer);
+        this.#takePartition(state, answer, memory);
       }
     }
     this.#takeEnds(response, asked);
@@ -454,6 +456,19 @@ export class Fetcher implements FetchPort {
     }
   }
 
+  /** All of its records lie in one piece of memory; null if there are none. */
+  #memoryOf(response: FetchResponse): SharedMemory | null {
+    for (const { partitions } of response.responses) {
+      for (const { records } of partitions) {
+        if (records === null || records.length === 0) continue;
+        return new SharedMemory(records.buffer, (memory) => {
+          this.#context.transport.recycle(memory);
+        });
+      }
+    }
+    return null;
+  }
+
   #endOf(answer: PartitionAnswer): bigint {
     return this.#options.isolationLevel === 'read_committed'
       ? answer.lastStableOffset
@@ -465,6 +480,7 @@ export class Fetcher implements FetchPort {
     answer: PartitionAnswer,
     records: Buffer,
     nextOffset: bigint,
+    memory: SharedMemory | null = null,
   ): void {
     state.fetchOffset = nextOffset;
     state.toldEnd = this.#endOf(answer);
@@ -480,12 +496,17 @@ export class Fetcher implements FetchPort {
         lastStableOffset: answer.lastStableOffset,
         logStartOffset: answer.logStartOffset,
         nextOffset,
+        memory,
         error: null,
       },
     });
   }
 
-  #takePartition(state: FetchPartition, answer: PartitionAnswer): void {
+  #takePartition(
+    state: FetchPartition,
+    answer: PartitionAnswer,
+    memory: SharedMemory | null,
+  ): void {
     const { topic, partition } = state;
     const { errorCode } = answer;
     if (errorCode !== errorCodes.NONE) {
@@ -528,7 +549,9 @@ export class Fetcher implements FetchPort {
     state.cutBatchBytes = 0;
     this.#partitions.delete(state.key);
     this.#partitions.set(state.key, state);
-    this.#arrive(state, answer, unpinned(whole.records), whole.nextOffset);
+    const records = unpinned(whole.records);
+    const isShared = records.buffer === whole.records.buffer;
+    this.#arrive(state, answer, records, whole.nextOffset, isShared ? memory?.hold() : null);
   }
 
   #retryLater(state: FetchPartition, errorCode: number, now: number): void {

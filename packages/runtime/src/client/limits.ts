@@ -54,3 +54,11 @@ export const COORDINATOR_MISSING_MAX_MS = 600_000;
 
 /** Polls for a created topic to be seen with its leaders. */
 export const TOPIC_VISIBLE_POLL_MS = 20;
+/** Memory that a plain connection reads into, again and again, bytes. */
+export const SOCKET_READ_BYTES = 64 * 1024;
+/** Silence after which the system asks whether the other end is still there, ms; kafkajs's own. */
+export const SOCKET_KEEP_ALIVE_MS = 60_000;
+/** Responses from this size on are put into memory that is used again, of a multiple of this size. */
+export const RESPONSE_MEMORY_STEP_BYTES = 256 * 1024;
+/** Memory of responses that one fetcher or producer keeps to be used again, bytes. */
+export const RESPONSE_MEMORY_POOL_BYTES = 32 * 1024 * 1024;

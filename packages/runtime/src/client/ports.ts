@@ -1,3 +1,4 @@
+import type { SharedMemory } from './response-memory.ts';
 import type { RecordHeaders } from '@millrace/protocol';
 import type { RecordSerde } from '../serdes/serde.ts';
 
@@ -135,6 +136,11 @@ export interface FetchedPartition {
    * when a response found nothing between the position and the end.
    */
   readonly nextOffset: bigint;
+  /**
+   * What the records lie in. Whoever has no more use for any of its bytes may release it, once; left
+   * alone, the garbage collector takes it. Null: nothing needs to be given back.
+   */
+  readonly memory?: SharedMemory | null;
   /** OffsetOutOfRange (reset policy decides) or a fatal error for this partition; retriable ones never show. */
   readonly error: Error | null;
 }

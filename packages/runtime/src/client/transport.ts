@@ -54,6 +54,8 @@ export interface Transport {
   setNodes(nodes: readonly NodeAddress[]): void;
   /** One more broker, as FindCoordinator tells. */
   addNode(node: NodeAddress): void;
+  /** Nobody looks at this answer's bytes any more: the next may be put there. Not needed, but cheaper. */
+  recycle(memory: ArrayBufferLike): void;
   readonly isClosed: boolean;
   /** Ends all connections; what is under way fails with ShutdownError. Bounded by `timeoutMs`. */
   close(timeoutMs: number): Promise<void>;

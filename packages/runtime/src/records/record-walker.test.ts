@@ -197,7 +197,7 @@ describe('RecordWalker', () => {
   it('refuses a batch that grows beyond its bound when it is decompressed', () => {
     const builder = new BatchBuilder({ codec: 'gzip', maxBytes: 4 * 1024 * 1024 });
     builder.appendBytes(1, null, Buffer.alloc(1_000_000), null);
-    const walker = new RecordWalker('t', 3, 0n, 100_000);
+    const walker = new RecordWalker('t', 3, 0n, { maxDecompressedBytes: 100_000 });
     walker.push(chunk(Buffer.from(builder.build()), 1n));
     expect(failure(walker).message).toMatch(/t-3 at offset 0/);
   });

@@ -5,6 +5,13 @@ import { DeserializationError } from '../errors.ts';
 import { AbortedTransactions } from './aborted-transactions.ts';
 import { countRecords } from './count-records.ts';
 
+export interface RecordWalkerOptions {
+  /** Default MAX_DECOMPRESSED_BATCH_BYTES. */
+  readonly maxDecompressedBytes?: number | undefined;
+  /** Nothing that its reader makes of a record shares memory with it: what was walked may be given back. */
+  readonly recycles?: boolean;
+}
+
 /**
  * Walks what was fetched from one partition, record by record: over batches, over empty and control
  * batches, over aborted transactions, and past the records of a first batch that lie before the
@@ -16,6 +23,7 @@ import { countRecords } from './count-records.ts';
  */
 export class RecordWalker {
   readonly cursor: RecordCursor;
+  readonly #recycles: boolean;
   readonly #topic: string;
   readonly #partition: number;
   readonly #aborted = new AbortedTransactions();
@@ -37,10 +45,16 @@ export class RecordWalker {
   #bufferedBytes = 0;
   #unopenedRecords = 0;
 
-  constructor(topic: string, partition: number, position: bigint, maxDecompressedBytes?: number) {
+  constructor(
+    topic: string,
+    partition: number,
+    position: bigint,
+    { maxDecompressedBytes, recycles = false }: RecordWalkerOptions = {},
+  ) {
     this.#topic = topic;
     this.#partition = partition;
     this.#position = position;
+    this.#recycles = recycles;
     this.cursor = new RecordCursor(
       maxDecompressedBytes === undefined ? {} : { maxDecompressedBytes },
     );
@@ -150,6 +164,10 @@ export class RecordWalker {
   #endChunk(): void {
     const chunk = this.#chunk;
     if (chunk === null) return;
+    if (this.#recycles) {
+      this.cursor.close();
+      chunk.memory?.release();
+    }
     this.#chunk = null;
     this.#iterator = null;
     this.#bufferedBytes -= chunk.records.length;

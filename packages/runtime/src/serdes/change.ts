@@ -1,6 +1,6 @@
 import { writeVarint } from '@millrace/protocol';
 import { CustomSerde } from './custom-serde.ts';
-import type { RecordSerde } from './serde.ts';
+import { isDetached, type RecordSerde } from './serde.ts';
 import { recordSerde } from './record-serde.ts';
 import { SerializationError } from './serialization-error.ts';
 
@@ -42,6 +42,7 @@ function changesOf<V>(inner: RecordSerde<V>): RecordSerde<Change<V>> {
     );
   return recordSerde<Change<V>>({
     name: `change(${inner.name})`,
+    isDetached: isDetached(inner),
     write({ newValue, oldValue }, target, position) {
       if (newValue !== null && oldValue !== null) {
         const newEnd = writeWithLength(inner, newValue, target, position);

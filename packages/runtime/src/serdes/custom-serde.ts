@@ -1,6 +1,6 @@
 import type { RecordHeaders } from '@millrace/protocol';
 import { toBuffer } from './record-serde.ts';
-import type { RecordSerde, Serde, Snapshot } from './serde.ts';
+import { isDetached, type RecordSerde, type Serde, type Snapshot } from './serde.ts';
 
 /**
  * A serde that has only `serialize` and `deserialize`, as the record path wants it: with the topic
@@ -11,6 +11,7 @@ import type { RecordSerde, Serde, Snapshot } from './serde.ts';
 export class CustomSerde<T> implements RecordSerde<T> {
   readonly name: string;
   readonly isImmutable?: boolean;
+  readonly isDetached: boolean;
   readonly mapKey?: (value: T) => string | number;
   readonly snapshot?: Snapshot<T>;
   readonly fixedBytes?: number;
@@ -27,6 +28,7 @@ export class CustomSerde<T> implements RecordSerde<T> {
     this.#headers = headers;
     this.name = serde.name;
     if (serde.isImmutable !== undefined) this.isImmutable = serde.isImmutable;
+    this.isDetached = isDetached(serde);
     if (serde.mapKey !== undefined) {
       this.mapKey = (value) => keyed(serde).mapKey(value);
     }
@@ -107,6 +109,7 @@ export function composite<I, T>(
   return {
     name: shape.name,
     ...(shape.isImmutable === undefined ? {} : { isImmutable: shape.isImmutable }),
+    isDetached: isDetached(shape),
     ...(shape.mapKey === undefined ? {} : { mapKey: (value: T) => keyed(shape).mapKey(value) }),
     ...(shape.fixedBytes === undefined ? {} : { fixedBytes: shape.fixedBytes }),
     ...(shape.unhashedSuffixBytes === undefined

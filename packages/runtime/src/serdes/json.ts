@@ -36,6 +36,7 @@ function jsonSerde<T>(fromText: (text: string) => T, toJson: (value: T) => strin
     name: 'json',
     write: (value, target, position) => writeUtf8(toJson(value), target, position),
     read: (source, start, end) => fromText(readUtf8(source, start, end)),
+    isDetached: true,
     // Taking and restoring the text costs half of what bytes cost, and a string is smaller than a Buffer.
     snapshot: {
       take: toJson,

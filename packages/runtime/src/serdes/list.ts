@@ -1,7 +1,7 @@
 import type { RecordHeaders } from '@millrace/protocol';
 import { composite } from './custom-serde.ts';
 import { recordSerde } from './record-serde.ts';
-import type { RecordSerde, Serde } from './serde.ts';
+import { isDetached, type RecordSerde, type Serde } from './serde.ts';
 import { SerializationError, wrongType } from './serialization-error.ts';
 
 /** The first byte: entries of one size follow without lengths, or each behind its length. */
@@ -34,6 +34,7 @@ function listSerde<T>(inner: RecordSerde<T>, allowsNulls: boolean): RecordSerde<
   const name = `list(${inner.name})`;
   return recordSerde<T[]>({
     name,
+    isDetached: isDetached(inner),
     write(value, target, position) {
       if (!Array.isArray(value)) throw wrongType(name, 'arrays', value);
       if (!allowsNulls && value.includes(null as T)) throw nullEntry(name);

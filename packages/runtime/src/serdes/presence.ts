@@ -6,4 +6,5 @@ export const presenceSerde: RecordSerde<unknown> = recordSerde<unknown>({
   name: 'presence',
   write: () => -1,
   read: () => true,
+  isDetached: true,
 });

@@ -11,6 +11,7 @@ export interface SerdeFunctions<T> {
   /** Bytes that `value` needs at most; without it `serialize` tries ever larger buffers. */
   readonly maxBytes?: (value: T) => number;
   readonly isImmutable?: boolean;
+  readonly isDetached?: boolean;
   readonly readsAnything?: boolean;
   readonly mapKey?: (value: T) => string | number;
   readonly asciiText?: (value: T) => string | null;

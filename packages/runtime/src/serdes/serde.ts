@@ -23,6 +23,11 @@ export interface Serde<T> {
    * in-memory store may keep the value itself instead of its bytes.
    */
   readonly isImmutable?: boolean;
+  /**
+   * What is read shares no memory with the bytes that it was read from, which may then be used again. Follows
+   * from `isImmutable`; left out, a fetched batch lives as long as anything that was read from it.
+   */
+  readonly isDetached?: boolean;
   /** Every sequence of bytes is a value, so that one which nobody looks at need not be read. */
   readonly readsAnything?: boolean;
   /**
@@ -56,4 +61,8 @@ export interface Snapshot<T> {
 export interface RecordSerde<T> extends Serde<T> {
   write(value: T, target: Buffer, position: number): number;
   read(source: Buffer, start: number, end: number, headers?: RecordHeaders | null): T;
+}
+
+export function isDetached(serde: Serde<unknown>): boolean {
+  return serde.isImmutable === true || serde.isDetached === true;
 }

@@ -26,6 +26,8 @@ export interface CustomSerdeOptions<T> {
   readonly deserialize: (bytes: Uint8Array, topic: string, headers: RecordHeaders | null) => T;
   /** See `Serde.isImmutable`; default false. */
   readonly isImmutable?: boolean | undefined;
+  /** See `Serde.isDetached`: true if `deserialize` keeps no view of its bytes; saves memory. Default false. */
+  readonly isDetached?: boolean | undefined;
 }
 
 function custom<T>(options: CustomSerdeOptions<T>): Serde<T> {
@@ -34,6 +36,7 @@ function custom<T>(options: CustomSerdeOptions<T>): Serde<T> {
     serialize: options.serialize,
     deserialize: options.deserialize,
     isImmutable: options.isImmutable === true,
+    isDetached: options.isDetached === true,
   };
 }
 

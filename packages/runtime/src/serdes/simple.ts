@@ -41,6 +41,7 @@ export const bytesSerde: RecordSerde<Uint8Array> = recordSerde<Uint8Array>({
     return position + value.length;
   },
   read: (source, start, end) => Buffer.from(source.subarray(start, end)),
+  isDetached: true,
   maxBytes: (value) => value.length,
   mapKey: (value) => toBuffer(value).toString('latin1'),
 });

@@ -3,7 +3,7 @@ import { SHOWN_ISSUES_MAX } from '../limits.ts';
 import { isPromise } from '../operators/outcome.ts';
 import { composite } from './custom-serde.ts';
 import { recordSerde } from './record-serde.ts';
-import type { RecordSerde, Serde } from './serde.ts';
+import { isDetached, type RecordSerde, type Serde } from './serde.ts';
 import { SerializationError } from './serialization-error.ts';
 
 export interface SchemaOptions {
@@ -69,6 +69,7 @@ export function validated<I, O extends I>(
     return recordSerde<O>({
       name,
       isImmutable: bytes.isImmutable === true,
+      isDetached: isDetached(bytes),
       ...(bytes.mapKey === undefined ? {} : { mapKey: bytes.mapKey.bind(bytes) }),
       ...(bytes.fixedBytes === undefined ? {} : { fixedBytes: bytes.fixedBytes }),
       write(value, target, position) {

@@ -1,7 +1,7 @@
 import { readInt64AsNumber, writeInt64FromNumber } from '@millrace/protocol';
 import { composite } from './custom-serde.ts';
 import { recordSerde } from './record-serde.ts';
-import type { RecordSerde, Serde } from './serde.ts';
+import { isDetached, type RecordSerde, type Serde } from './serde.ts';
 import { SerializationError, wrongType } from './serialization-error.ts';
 import { Windowed } from './windowed-key.ts';
 
@@ -32,6 +32,7 @@ function windowedSerde<K>(
     name,
     unhashedSuffixBytes: form.bytes,
     isImmutable: inner.isImmutable === true,
+    isDetached: isDetached(inner),
     write(value, target, position) {
       if (!(value instanceof Windowed)) throw wrongType(name, 'windowed keys', value);
       const end = inner.write(value.key, target, position);

@@ -10,7 +10,7 @@ import {
 import { isPromise, type Awaitable, type Outcome } from '../operators/outcome.ts';
 import { RecordWalker } from '../records/record-walker.ts';
 import { forTopic } from '../serdes/custom-serde.ts';
-import type { RecordSerde } from '../serdes/serde.ts';
+import { isDetached, type RecordSerde } from '../serdes/serde.ts';
 import type { SourceNode, TimestampExtractor } from '../topology/built-topology.ts';
 import { ExtractedHead } from './extracted-head.ts';
 import type { StreamTime } from './stream-time.ts';
@@ -89,12 +89,10 @@ export class RecordQueue {
     this.#keySerde = forTopic(options.source.keySerde, options.topic);
     this.#valueSerde = forTopic(options.source.valueSerde, options.topic);
     this.#fetchPosition = options.position;
-    this.#walker = new RecordWalker(
-      options.topic,
-      options.partition,
-      options.position,
-      options.maxDecompressedBytes,
-    );
+    this.#walker = new RecordWalker(options.topic, options.partition, options.position, {
+      maxDecompressedBytes: options.maxDecompressedBytes,
+      recycles: isDetached(this.#keySerde) && isDetached(this.#valueSerde),
+    });
     this.#onExtracted = options.onExtracted ?? ignore;
     this.#extracted = new ExtractedHead(this, this.#walker.cursor, options.now);
   }

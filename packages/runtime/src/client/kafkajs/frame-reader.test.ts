@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { ResponseMemory } from '../response-memory.ts';
 import { FrameReader } from './frame-reader.ts';
 
 interface Seen {
@@ -9,13 +10,13 @@ interface Seen {
 function read(chunks: readonly Buffer[]): { frames: Seen[]; errors: Error[] } {
   const frames: Seen[] = [];
   const errors: Error[] = [];
-  const reader = new FrameReader({
+  const reader = new FrameReader(new ResponseMemory(), {
     frame: (correlationId, payload) => frames.push({ correlationId, payload: payload.toString() }),
     broken: (error) => errors.push(error),
   });
   for (const chunk of chunks) {
     reader.push(chunk);
-    chunk.fill(0xff); // a socket may use its memory again, unless a whole response lies in it
+    chunk.fill(0xff); // a socket uses its memory again
   }
   return { frames, errors };
 }

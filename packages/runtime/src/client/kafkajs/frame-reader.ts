@@ -1,5 +1,6 @@
 import { FrameError } from '../errors.ts';
 import { RESPONSE_BYTES_MAX } from '../limits.ts';
+import type { ResponseMemory } from '../response-memory.ts';
 
 const LENGTH_BYTES = 4;
 const CORRELATION_ID_BYTES = 4;
@@ -11,11 +12,11 @@ export interface FrameListener {
 }
 
 /**
- * Cuts what a socket delivers into responses. A response that comes in pieces is copied once, into
- * memory of its own size; kafkajs joins all pieces, and again whenever one more has come, which for
- * fetches is most of the memory that the garbage collector has to look after.
+ * Cuts what a socket delivers into responses. A response is copied once, into memory of its own, so that
+ * the chunks' memory may be used again; kafkajs joins all pieces, and again whenever one more has come.
  */
 export class FrameReader {
+  readonly #memory: ResponseMemory;
   readonly #listener: FrameListener;
   readonly #length = Buffer.alloc(LENGTH_BYTES);
   #lengthBytes = 0;
@@ -24,7 +25,8 @@ export class FrameReader {
   #frameBytes = 0;
   #isBroken = false;
 
-  constructor(listener: FrameListener) {
+  constructor(memory: ResponseMemory, listener: FrameListener) {
+    this.#memory = memory;
     this.#listener = listener;
   }
 
@@ -44,7 +46,6 @@ export class FrameReader {
     }
   }
 
-  /** A response that is in the chunk as a whole needs no copy. */
   #begin(size: number, chunk: Buffer, position: number): number {
     if (size < CORRELATION_ID_BYTES || size > RESPONSE_BYTES_MAX) {
       this.#isBroken = true;
@@ -57,13 +58,7 @@ export class FrameReader {
       );
       return chunk.length;
     }
-    const end = position + size;
-    if (end <= chunk.length) {
-      this.#deliver(chunk.subarray(position, end));
-      return end;
-    }
-    // Of its own, not of the shared pool: it may be kept for as long as its records are.
-    const frame = Buffer.allocUnsafeSlow(size);
+    const frame = this.#memory.take(size);
     this.#frame = frame;
     this.#frameBytes = 0;
     return this.#fill(frame, chunk, position);

@@ -27,6 +27,7 @@ import type { AnyApiUse } from '../transport.ts';
 import { checkVersion, newCluster } from './internals.ts';
 import { KafkaJsTransport } from './kafkajs-transport.ts';
 import { kafkaJsLogCreator, kafkaJsLogLevel } from './logging.ts';
+import { socketFactory } from './socket.ts';
 
 export interface KafkaJsClientOptions {
   /** The user's own; its client id, retry and log settings hold. Either this or `config`. */
@@ -62,6 +63,7 @@ function newKafka({ config, clientId, logger }: KafkaJsClientOptions): Kafka {
     connectionTimeout: CONNECTION_TIMEOUT_MS,
     logCreator: kafkaJsLogCreator(logger),
     logLevel: kafkaJsLogLevel(logger),
+    socketFactory,
     ...config,
     clientId,
   });

@@ -5,6 +5,7 @@ import { ShutdownError, TimeoutError } from '../../errors.ts';
 import type { Clock, Timer } from '../../platform/clock.ts';
 import type { Random } from '../../platform/random.ts';
 import { ConnectionError } from '../errors.ts';
+import { ResponseMemory } from '../response-memory.ts';
 import { ANY_NODE } from '../transport.ts';
 import type {
   AnyApiUse,
@@ -38,6 +39,7 @@ export class KafkaJsTransport implements Transport {
   readonly #options: KafkaJsTransportOptions;
   readonly #addresses = new Map<number, NodeAddress>();
   readonly #links = new Map<number, NodeLink>();
+  readonly #memory = new ResponseMemory();
   #bootstrap: NodeLink | null = null;
   #nextCandidate = 0;
   readonly #pending = new Set<PendingSend>();
@@ -131,6 +133,10 @@ export class KafkaJsTransport implements Transport {
     this.#adoptBootstrap();
   }
 
+  recycle(memory: ArrayBufferLike): void {
+    this.#memory.give(memory);
+  }
+
   async close(timeoutMs: number): Promise<void> {
     this.#isClosed = true;
     for (const pending of this.#pending) pending.reject(new ShutdownError('The client is closed'));
@@ -200,7 +206,7 @@ export class KafkaJsTransport implements Transport {
   }
 
   #newLink(address: NodeAddress | null): NodeLink {
-    return new NodeLink(this.#options.cluster, address, this.#options.requiredUses);
+    return new NodeLink(this.#options.cluster, address, this.#options.requiredUses, this.#memory);
   }
 
   /** The bootstrap connection becomes the broker's own if it leads there; otherwise it has done its work. */

@@ -2,6 +2,7 @@ import { encodeRequest } from '@millrace/protocol';
 import type { Api, Encodable } from '@millrace/protocol';
 import type { StreamsError } from '../../errors.ts';
 import { ConnectionError, UnsupportedVersionError } from '../errors.ts';
+import type { ResponseMemory } from '../response-memory.ts';
 import type { AnyApiUse, Lane } from '../transport.ts';
 import { fromKafkaJs } from './errors.ts';
 import { FrameReader } from './frame-reader.ts';
@@ -28,18 +29,24 @@ export class NodeLink {
   readonly address: LinkAddress | null;
   readonly #cluster: KafkaJsCluster;
   readonly #requiredUses: readonly AnyApiUse[];
+  readonly #memory: ResponseMemory;
   #broker: KafkaJsBroker | null = null;
   #connecting: Promise<void> | null = null;
   readonly #lanes: readonly [LaneState, LaneState] = [newLane(), newLane()];
   #failure: StreamsError | null = null;
   #destroying: Promise<unknown> = Promise.resolve();
 
-  /** @param requiredUses what the broker must speak, or connecting fails */
+  /**
+   * @param requiredUses what the broker must speak, or connecting fails
+   * @param memory where its answers are put together
+   */
   constructor(
     cluster: KafkaJsCluster,
     address: LinkAddress | null,
     requiredUses: readonly AnyApiUse[],
+    memory: ResponseMemory,
   ) {
+    this.#memory = memory;
     this.#cluster = cluster;
     this.address = address;
     this.#requiredUses = requiredUses;
@@ -221,7 +228,7 @@ export class NodeLink {
 
   /** kafkajs goes on reading only while it logs in, when nothing else is under way. */
   #readOurselves(connection: KafkaJsConnection): void {
-    const reader = new FrameReader({
+    const reader = new FrameReader(this.#memory, {
       frame: (correlationId, payload, size) => {
         connection.requestQueue.fulfillRequest({ correlationId, payload, size });
       },
@@ -231,7 +238,8 @@ export class NodeLink {
     });
     const readLogin = connection.processData.bind(connection);
     connection.processData = (chunk) => {
-      if (connection.authHandlers) readLogin(chunk);
+      // It keeps what it is given, and the chunk's memory is used again.
+      if (connection.authHandlers) readLogin(Buffer.from(chunk));
       else reader.push(chunk);
     };
   }

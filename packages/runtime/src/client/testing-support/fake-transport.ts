@@ -74,6 +74,13 @@ export class FakeTransport implements Transport {
     if (this.isClosed) throw new ShutdownError('The client is closed');
   }
 
+  /** Memory that was given back. */
+  readonly recycled: ArrayBufferLike[] = [];
+
+  recycle(memory: ArrayBufferLike): void {
+    this.recycled.push(memory);
+  }
+
   setNodes(nodes: readonly NodeAddress[]): void {
     this.nodes = nodes;
   }
