@@ -143,7 +143,8 @@ describeOnBothBrokers('the client', (broker) => {
     const again = { topic, partitionCount: 3, replicationFactor: 1, config: new Map() };
     await client.admin().createTopics([again]);
     const described = await client.admin().describeTopics([topic, unique('missing')]);
-    expect([...described.values()]).toEqual([{ topic, partitionCount: 3 }]);
+    const topicId: unknown = expect.stringMatching(/^[\w-]{22}$/);
+    expect([...described.values()]).toEqual([{ topic, partitionCount: 3, topicId }]);
     const configs = await client.admin().describeTopicConfigs(topic);
     expect(configs.get('cleanup.policy')).toBe('compact');
     const wrong = {
