@@ -10,6 +10,8 @@ export const METADATA_MAX_AGE_MS = 300_000;
 export const RETRY_BACKOFF_MIN_MS = 100;
 export const RETRY_BACKOFF_MAX_MS = 1_000;
 export const RETRY_BACKOFF_JITTER = 0.2;
+/** First wait for a partition's leader: offsets are most often asked of changelogs that were made a moment ago. */
+export const NEW_LEADER_BACKOFF_MIN_MS = 20;
 /** `socket.connection.setup.timeout.ms`: for a config that sets none. */
 export const CONNECTION_TIMEOUT_MS = 10_000;
 /** Failures of one kind in a row after which it is worth a line at warn; once per outage. */

@@ -7,7 +7,7 @@ import { Backoff } from './backoff.ts';
 import { brokerError, topicOf } from './broker-errors.ts';
 import { isLeadershipError } from './error-codes.ts';
 import { MissingTopicError } from './errors.ts';
-import { API_TIMEOUT_MS, MISSING_TOPIC_ANSWER_MS } from './limits.ts';
+import { API_TIMEOUT_MS, MISSING_TOPIC_ANSWER_MS, NEW_LEADER_BACKOFF_MIN_MS } from './limits.ts';
 import type { Metadata } from './metadata.ts';
 import { topicPartitionKey } from './ports.ts';
 import type { IsolationLevel, TopicPartition, TopicPartitionKey } from './ports.ts';
@@ -51,7 +51,7 @@ export async function listOffsets(
   if (open.size === 0) return offsets;
   metadata.track(queries.map(topicOf));
   const startedAt = clock.monotonicMs();
-  const backoff = new Backoff(context.random);
+  const backoff = new Backoff(context.random, NEW_LEADER_BACKOFF_MIN_MS);
   let lastError: Error | null = null;
 
   for (;;) {

@@ -52,11 +52,12 @@ export function createTask(
 ): StreamTask {
   const { topology, config, producer, clock, random, cache, logger, onResumable } = environment;
   const task = topology.instantiate(id.subtopology, id.partition);
+  const subtopology = subtopologyOf(topology, id);
   const taskLogger = logger.child({ task: taskName(id) });
   return new StreamTask({
     applicationId: config.get('application.id'),
     id,
-    subtopology: subtopologyOf(topology, id),
+    subtopology,
     topology: task,
     globalStores: environment.globalStores,
     inputs,
@@ -72,7 +73,7 @@ export function createTask(
     clock,
     random,
     cache,
-    disk: diskOf(environment, id, task.stores.size, taskLogger),
+    disk: diskOf(environment, id, subtopology, task.stores.size, taskLogger),
     logger: taskLogger,
     onResumable,
   });
@@ -81,6 +82,7 @@ export function createTask(
 function diskOf(
   { stateDirectory, owner = '', clock, onResumable }: TaskEnvironment,
   id: TaskId,
+  { changelogs }: Subtopology,
   storeCount: number,
   logger: Logger,
 ): TaskDisk | null {
@@ -89,6 +91,7 @@ function diskOf(
     directory: stateDirectory,
     taskName: taskName(id),
     owner,
+    loggedStores: new Set(changelogs.map(({ storeName }) => storeName)),
     tableCount: storeCount * STATE_TABLES_PER_STORE,
     clock,
     logger,

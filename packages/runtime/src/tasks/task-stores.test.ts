@@ -11,6 +11,7 @@ import type { KeyValueStore } from '../state/key-value-store.ts';
 import { TaskDisk } from '../state/persistent/task-disk.ts';
 import type { StateStore, StoreBuilder, StoreContext, StoreSettings } from '../state/store.ts';
 import { stores } from '../state/stores.ts';
+import type { WindowStore } from '../state/window-store.ts';
 import { FakeClient } from '../testing-support/fake-client.ts';
 import { FakeClock } from '../testing-support/fake-clock.ts';
 import { FakeCluster } from '../testing-support/fake-cluster.ts';
@@ -75,12 +76,16 @@ class OwnStore implements StateStore {
   }
 }
 
-function open(all: readonly StateStore[]): { taskStores: TaskStores; cache: RecordCache } {
+function open(
+  all: readonly StateStore[],
+  loggedStores: ReadonlySet<string> = new Set(),
+): { taskStores: TaskStores; cache: RecordCache } {
   const clock = new FakeClock();
   const disk = new TaskDisk({
     directory,
     taskName: '0_0',
     owner: 'thread-1',
+    loggedStores,
     tableCount: 100,
     clock,
     logger: silentLogger(),
@@ -118,6 +123,28 @@ const text = (name: string): KeyValueStore<string, string> =>
   bound(stores.keyValue({ name, ...strings, caching: true }));
 
 describe('TaskStores', () => {
+  it('empties a logged store that was never filled to an offset, and keeps one without a changelog', async () => {
+    const names = ['filled', 'unfinished', 'unlogged', 'windows'];
+    const windowsOf = () =>
+      bound(stores.window({ name: 'windows', ...strings, windowSize: 10, retention: '1h' }));
+    const filled = [...names.slice(0, 3).map(text), windowsOf()];
+    const first = open(filled);
+    for (const store of filled.slice(0, 3) as KeyValueStore<string, string>[]) store.put('k', 'v');
+    (filled[3] as WindowStore<string, string>).put('k', 'v', 0);
+    await first.taskStores.flush();
+    // As a kill leaves it between the rows and their offset, but for the first.
+    for (const store of filled) store.commit(store.name === 'filled' ? 7n : null);
+    await first.taskStores.close();
+
+    const again = [...names.slice(0, 3).map(text), windowsOf()];
+    const second = open(again, new Set(['filled', 'unfinished', 'windows']));
+    const found = (again.slice(0, 3) as KeyValueStore<string, string>[]).map((s) => s.get('k'));
+    expect(found).toEqual(['v', null, 'v']);
+    expect((again[3] as WindowStore<string, string>).get('k', 0)).toBe(null);
+    expect(again[0]?.committedOffset()).toBe(7n);
+    await second.taskStores.close();
+  });
+
   it("give back what the caches of stores on disk hold of the thread's bytes", async () => {
     const [a, b] = [text('a'), text('b')];
     const { taskStores, cache } = open([a, b]);

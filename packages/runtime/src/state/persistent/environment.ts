@@ -114,6 +114,18 @@ export class StateEnvironment {
     return names;
   }
 
+  /**
+   * Empties a store that is filled from a changelog, if nothing says at which offset it stands: a kill came
+   * while it was first filled. Its changelog is read from the start then, and may have lost the
+   * tombstones of rows that are here.
+   */
+  emptyUnfinished(store: string): void {
+    if (this.offset(store) !== null) return;
+    for (const name of this.tableNames(store)) {
+      if (name === store || name.startsWith(`${store}/`)) this.table(name).clear();
+    }
+  }
+
   /** Removes a table with all that is in it. */
   async dropTable(name: string): Promise<void> {
     const table = this.table(name);

@@ -103,6 +103,12 @@ export class StateTable {
     return (this.#database.getStats() as { entryCount: number }).entryCount;
   }
 
+  /** Removes all rows. */
+  clear(): void {
+    this.#database.clearSync();
+    this.#longKeys = [];
+  }
+
   async drop(): Promise<void> {
     await this.#database.drop();
   }

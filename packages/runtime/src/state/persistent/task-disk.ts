@@ -13,6 +13,8 @@ export interface TaskDiskOptions {
   readonly taskName: string;
   /** Who has the task, in words. */
   readonly owner: string;
+  /** Stores that are filled from a changelog. */
+  readonly loggedStores?: ReadonlySet<string>;
   /** Tables that its stores may have open at a time. */
   readonly tableCount: number;
   readonly clock: Clock;
@@ -56,7 +58,7 @@ export class TaskDisk {
    * @throws StateDirLockedError when another thread has it
    */
   diskOf(store: SpilledStore): StateEnvironment {
-    const { directory, taskName, tableCount, onDamaged } = this.#options;
+    const { directory, taskName, tableCount, onDamaged, loggedStores } = this.#options;
     const damaged = (error: TaskCorruptedError): Error => {
       this.#isBroken = true;
       return onDamaged?.(error) ?? error;
@@ -69,6 +71,7 @@ export class TaskDisk {
       tableCount,
       onDamaged: damaged,
     });
+    if (loggedStores?.has(store.name) === true) this.#environment.emptyUnfinished(store.name);
     return this.#environment;
   }
 
