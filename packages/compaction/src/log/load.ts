@@ -62,7 +62,7 @@ export function loadLog(environment: LogEnvironment, options: LoadOptions): LogS
     rebuildProducers({
       producers,
       segments,
-      logStartOffset: options.logStartOffset,
+      startOffset: segments.first.baseOffset,
       endOffset: baseOffset,
       nowMs: clock.now(),
       isCleanStart: false,
@@ -115,7 +115,7 @@ export function loadLog(environment: LogEnvironment, options: LoadOptions): LogS
   rebuildProducers({
     producers,
     segments,
-    logStartOffset,
+    startOffset: first,
     endOffset: logEndOffset,
     nowMs: clock.now(),
     isCleanStart,

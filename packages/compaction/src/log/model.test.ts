@@ -318,7 +318,24 @@ describe('random histories', () => {
         run.check();
         await run.dir?.close();
       }),
-      { numRuns: 150 },
+      {
+        numRuns: 150,
+        // An open transaction of which delete-records has left nothing, and a kill.
+        examples: [
+          [
+            [
+              { kind: 'transactional', producer: 1, count: 2 },
+              { kind: 'append', count: 5, size: 138, ageMs: 0 },
+              { kind: 'deleteRecords', share: 0.2857142857142857 },
+              { kind: 'flush' },
+              { kind: 'idempotent', producer: 1, count: 1 },
+              { kind: 'idempotent', producer: 1, count: 1 },
+              { kind: 'kill' },
+              { kind: 'idempotent', producer: 1, count: 1 },
+            ],
+          ],
+        ],
+      },
     );
   }, 120_000);
 

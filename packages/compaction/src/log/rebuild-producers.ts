@@ -7,7 +7,11 @@ import type { ProducerState } from './producer-state.ts';
 export interface RebuildOptions {
   readonly producers: ProducerState;
   readonly segments: SegmentList;
-  readonly logStartOffset: bigint;
+  /**
+   * Where the first segment begins. Batches before the log's start offset tell of producers, too: a
+   * transaction may be open although delete-records has taken all of it that there is so far.
+   */
+  readonly startOffset: bigint;
   /** Up to here, exclusive. */
   readonly endOffset: bigint;
   readonly nowMs: number;
@@ -21,7 +25,7 @@ export interface RebuildOptions {
  * snapshots are left for the last two segments and the end, as Kafka does.
  */
 export function rebuildProducers(options: RebuildOptions): void {
-  const { producers, segments, logStartOffset, endOffset, nowMs, isCleanStart, cursor } = options;
+  const { producers, segments, startOffset, endOffset, nowMs, isCleanStart, cursor } = options;
   const snapshotAt = snapshotOffsets(segments, endOffset);
   if (producers.latestSnapshotOffset === undefined && isCleanStart) {
     for (const offset of snapshotAt) {
@@ -31,11 +35,11 @@ export function rebuildProducers(options: RebuildOptions): void {
     return;
   }
   const wasEmptyAtEnd = producers.isEmpty && producers.mapEndOffset >= endOffset;
-  producers.reload(logStartOffset, endOffset, nowMs);
+  producers.reload(startOffset, endOffset, nowMs);
   if (endOffset > producers.mapEndOffset && !wasEmptyAtEnd) {
     for (const segment of segments.from(producers.mapEndOffset)) {
       if (segment.baseOffset >= endOffset) break;
-      const start = greatest(segment.baseOffset, producers.mapEndOffset, logStartOffset);
+      const start = greatest(segment.baseOffset, producers.mapEndOffset, startOffset);
       producers.mapEndOffset = start;
       if (snapshotAt.includes(segment.baseOffset)) producers.takeSnapshot();
       const reader = new BatchReader(
