@@ -1,6 +1,6 @@
-import type { SharedMemory } from './response-memory.ts';
 import type { RecordHeaders } from '@millrace/protocol';
 import type { RecordSerde } from '../serdes/serde.ts';
+import type { SharedMemory } from './response-memory.ts';
 
 /**
  * What the runtime asks of a Kafka client. `client/kafkajs/` implements it over kafkajs's

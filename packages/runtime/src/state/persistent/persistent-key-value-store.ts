@@ -8,6 +8,7 @@ import { ValueCodec, type HeaderKeeping } from '../memory/value-codec.ts';
 import { StoreMeasures } from '../measures.ts';
 import type { PartitionAppender } from '../partition-appender.ts';
 import type { PersistentStore, StoreContext, StoreLogger } from '../store.ts';
+import { environmentOf } from './environment-of.ts';
 import type { StateEnvironment } from './environment.ts';
 import { keyedCodec } from './keyed-codec.ts';
 import { LayeredTable, type RowCodec } from './layered-table.ts';
@@ -63,12 +64,7 @@ export class PersistentKeyValueStore<K, V> implements KeyValueStore<K, V>, Persi
   }
 
   open(context: StoreContext, changelog: PartitionAppender | null): void {
-    const environment = context.diskOf?.(this);
-    if (environment === undefined) {
-      throw new InvariantError(
-        `The store ${this.name} is persistent, but there is no state directory`,
-      );
-    }
+    const environment = environmentOf(context, this);
     this.#logger = context.logger;
     this.#environment = environment;
     this.#table = new LayeredTable(environment.table(this.name), this.#codec);

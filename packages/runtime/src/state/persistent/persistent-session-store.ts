@@ -12,6 +12,7 @@ import { SESSION_SUFFIX_BYTES, writeSessionKey } from '../session-key.ts';
 import { compareSessionsByEnd, forgottenEnd, type OrderedSession } from '../session-order.ts';
 import type { SessionEntry, SessionStore } from '../session-store.ts';
 import type { PersistentStore, StoreContext } from '../store.ts';
+import { environmentOf } from './environment-of.ts';
 import type { StateEnvironment } from './environment.ts';
 import { textKeyedCodec } from './keyed-codec.ts';
 import type { RowCodec } from './layered-table.ts';
@@ -88,12 +89,7 @@ export class PersistentSessionStore<K, V> implements SessionStore<K, V>, Persist
   }
 
   open(context: StoreContext, changelog: PartitionAppender | null): void {
-    const environment = context.diskOf?.(this);
-    if (environment === undefined) {
-      throw new InvariantError(
-        `The store ${this.name} is persistent, but there is no state directory`,
-      );
-    }
+    const environment = environmentOf(context, this);
     const { segmentMs } = this;
     this.#environment = environment;
     this.#segments = new WindowSegments({

@@ -6,6 +6,7 @@ import { EXPIRY_BUCKETS_PER_RETENTION, HISTORY_SWEEP_ROWS } from '../limits.ts';
 import { VersionHistory } from '../memory/version-history.ts';
 import type { PartitionAppender } from '../partition-appender.ts';
 import type { PersistentStore, StoreContext } from '../store.ts';
+import { environmentOf } from './environment-of.ts';
 import type { StateEnvironment } from './environment.ts';
 import { HistoryFormat } from './history-format.ts';
 import { keyedCodec } from './keyed-codec.ts';
@@ -42,12 +43,7 @@ export class PersistentVersionedStore<K, V> extends HistoryStore<K, V> implement
   }
 
   override open(context: StoreContext, changelog: PartitionAppender | null): void {
-    const environment = context.diskOf?.(this);
-    if (environment === undefined) {
-      throw new InvariantError(
-        `The store ${this.name} is persistent, but there is no state directory`,
-      );
-    }
+    const environment = environmentOf(context, this);
     this.#environment = environment;
     const table = environment.table(this.name);
     this.#table = new LayeredTable(table, this.#codec);

@@ -11,6 +11,7 @@ import { StoreMeasures } from '../measures.ts';
 import type { PartitionAppender } from '../partition-appender.ts';
 import type { PersistentStore, StoreContext } from '../store.ts';
 import type { WindowEntry, WindowStore } from '../window-store.ts';
+import { environmentOf } from './environment-of.ts';
 import type { StateEnvironment } from './environment.ts';
 import { textKeyedCodec } from './keyed-codec.ts';
 import type { RowCodec } from './layered-table.ts';
@@ -88,12 +89,7 @@ export class PersistentWindowStore<K, V> implements WindowStore<K, V>, Persisten
   }
 
   open(context: StoreContext, changelog: PartitionAppender | null): void {
-    const environment = context.diskOf?.(this);
-    if (environment === undefined) {
-      throw new InvariantError(
-        `The store ${this.name} is persistent, but there is no state directory`,
-      );
-    }
+    const environment = environmentOf(context, this);
     this.#environment = environment;
     this.#segments = new WindowSegments({
       environment,
