@@ -13,6 +13,7 @@ import { adminCommands } from './admin-commands.ts';
 import { BackgroundTasks } from './background-tasks.ts';
 import type { ParsedBrokerConfig } from './config.ts';
 import { createGroups } from './create-groups.ts';
+import { createTransactions } from './create-transactions.ts';
 import { BrokerError, BrokerStartError } from './errors.ts';
 import { FetchPurgatory } from './fetch/purgatory.ts';
 import { allHandlers } from './handlers/all-handlers.ts';
@@ -46,7 +47,7 @@ type Closer = () => Promise<void> | void;
  * One broker over one data directory, in this thread.
  *
  * ```
- *  start: lock and recover logs → topics → producer ids → groups → server → admin socket → tasks
+ *  start: lock and recover logs → topics → producer ids → groups → transactions → server → admin socket → tasks
  *  stop:  the same backwards; requests in hand are answered, logs are flushed and marked clean
  * ```
  */
@@ -131,6 +132,18 @@ export class Broker {
     closers.push(() => {
       groups.close();
     });
+    const storageErrors = new StorageErrors(clock, logger);
+    const transactions = createTransactions({
+      topics,
+      groups,
+      producerIds,
+      config,
+      clock,
+      logger,
+      storageErrors,
+    });
+    closers.push(() => transactions.close());
+    await transactions.load();
     topics.onDeleted((topic) => {
       for (const partition of topic.partitions) purgatory.partitionGone(partition);
       groups.onTopicDeleted(topic.name);
@@ -143,11 +156,12 @@ export class Broker {
       givenConfig: given,
       clock,
       logger,
-      storageErrors: new StorageErrors(clock, logger),
+      storageErrors,
       topics,
       purgatory,
       groups,
       producerIds,
+      transactions,
     };
     const server = new BrokerServer({
       dispatcher: new Dispatcher(allHandlers(), services),
@@ -204,6 +218,18 @@ export class Broker {
       () => {
         logDir.expireProducers();
       },
+    );
+    tasks.every(
+      'transaction timeouts',
+      config['transaction.abort.timed.out.transaction.cleanup.interval.ms'],
+      config['transaction.abort.timed.out.transaction.cleanup.interval.ms'],
+      () => transactions.abortTimedOut(),
+    );
+    tasks.every(
+      'transactional id expiration',
+      config['transaction.remove.expired.transaction.cleanup.interval.ms'],
+      config['transaction.remove.expired.transaction.cleanup.interval.ms'],
+      () => transactions.expireIds(),
     );
     const flushMs = config['log.flush.scheduler.interval.ms'];
     if (flushMs < LONG_MAX) tasks.every('flush', flushMs, flushMs, () => logDir.flushDueLogs());

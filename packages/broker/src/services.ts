@@ -5,6 +5,7 @@ import type { FetchPurgatory } from './fetch/purgatory.ts';
 import type { GroupService } from './groups/group-service.ts';
 import type { StorageErrors } from './storage-errors.ts';
 import type { TopicRegistry } from './topics/registry.ts';
+import type { TransactionCoordinator } from './transactions/coordinator.ts';
 import type { ProducerIds } from './transactions/producer-ids.ts';
 
 /** Everything that handlers, groups and timers share in one broker. Built once, in `broker.ts`. */
@@ -21,6 +22,7 @@ export interface BrokerServices {
   readonly purgatory: FetchPurgatory;
   readonly groups: GroupService;
   readonly producerIds: ProducerIds;
+  readonly transactions: TransactionCoordinator;
 }
 
 interface BrokerNode {

@@ -1,5 +1,5 @@
 import { errorCodes } from '@millrace/protocol';
-import { coordinatorErrorCode } from './coordinator-errors.ts';
+import { coordinatorErrorCode } from '../coordinators/coordinator-errors.ts';
 import type { Group } from './group.ts';
 import type { GroupContext } from './group-context.ts';
 import { groupTombstone } from './group-records.ts';

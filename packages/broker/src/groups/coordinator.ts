@@ -1,7 +1,8 @@
 import type { Clock } from '@millrace/compaction';
 import { errorCodes } from '@millrace/protocol';
 import type { Logger } from 'pino';
-import { coordinatorErrorCode } from './coordinator-errors.ts';
+import { coordinatorErrorCode } from '../coordinators/coordinator-errors.ts';
+import type { CoordinatorTopic } from '../coordinators/coordinator-topic.ts';
 import { OffsetExpiry } from './expiry.ts';
 import { GroupAdministration } from './administration.ts';
 import type { Group } from './group.ts';
@@ -25,12 +26,13 @@ import type {
   SyncRequest,
   SyncResult,
   TopicResult,
+  TransactionalCommitRequest,
 } from './group-service.ts';
 import { GroupTable } from './group-table.ts';
 import { JoinPhase } from './join.ts';
 import { leave } from './leave.ts';
 import { GroupLoader } from './loader.ts';
-import { OffsetsLog, type OffsetsTopic } from './offsets-log.ts';
+import { OffsetsLog } from './offsets-log.ts';
 import { failAll, OffsetOperations, type CommittableTopics } from './offset-operations.ts';
 import { OffsetStore } from './offsets.ts';
 import { Rebalance } from './rebalance.ts';
@@ -43,7 +45,7 @@ export interface GroupCoordinatorOptions {
   readonly logger: Logger;
   readonly config: GroupConfig;
   readonly topics: CommittableTopics;
-  readonly offsetsTopic: OffsetsTopic;
+  readonly offsetsTopic: CoordinatorTopic;
   /** 36 characters, for member ids. */
   readonly newUuid: () => string;
 }
@@ -88,7 +90,7 @@ export class GroupCoordinator implements GroupService, GroupStore {
   }
 
   load(): void {
-    new GroupLoader(this.#context, this.#groups, this.#offsets, this.#rebalance).load(this.#log);
+    new GroupLoader(this.#context, this.#groups, this.#offsets, this.#rebalance, this.#log).load();
     this.#expiry.start();
   }
 
@@ -208,6 +210,41 @@ export class GroupCoordinator implements GroupService, GroupStore {
     // Without an offset in the log there would be nothing left of it after a restart.
     if (this.#offsets.ofGroup(groupId) === undefined) this.#groups.remove(simple);
     return results;
+  }
+
+  commitTransactionalOffsets(request: TransactionalCommitRequest): readonly TopicResult[] {
+    const { groupId, generationId, topics } = request;
+    const group = this.#groups.get(groupId);
+    if (group !== undefined) return this.#operations.commitInTransaction(group, request);
+    if (generationId >= 0) return failAll(topics, errorCodes.ILLEGAL_GENERATION);
+    if (this.#groups.isFull) return failAll(topics, this.#refuseGroup(groupId));
+    const simple = this.#groups.getOrCreate(groupId);
+    const results = this.#operations.commitInTransaction(simple, request);
+    if (!this.#offsets.hasOpenTransaction(groupId)) this.#groups.remove(simple);
+    return results;
+  }
+
+  offsetsPartitionOf(groupId: string): number | undefined {
+    return this.#log.partitionOf(groupId);
+  }
+
+  completeTransaction(producerId: bigint, offsetsPartition: number, isCommit: boolean): void {
+    this.#offsets.endTransaction(
+      producerId,
+      isCommit,
+      (groupId) => this.#log.partitionOf(groupId) === offsetsPartition,
+    );
+  }
+
+  flushIfDue(groupId: string): Promise<ErrorCode> | undefined {
+    try {
+      return this.#log.flushIfDue(groupId)?.then(
+        () => errorCodes.NONE,
+        (error: unknown) => coordinatorErrorCode(error, this.#context.logger),
+      );
+    } catch (error) {
+      return Promise.resolve(coordinatorErrorCode(error, this.#context.logger));
+    }
   }
 
   fetchOffsets(

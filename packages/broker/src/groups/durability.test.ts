@@ -6,7 +6,7 @@ import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { GroupCoordinator } from './coordinator.ts';
 import { defaultGroupConfig } from './group-config.ts';
-import { coordinatorPartition } from './coordinator-partition.ts';
+import { coordinatorPartition } from '../coordinators/coordinator-partition.ts';
 import { commitOf, TestClient, TOPIC_ID } from './test-support/group-fixture.ts';
 
 const PARTITIONS = 5;

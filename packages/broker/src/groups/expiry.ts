@@ -5,7 +5,7 @@ import type { GroupContext } from './group-context.ts';
 import type { GroupTable } from './group-table.ts';
 import { EXPIRY_SLICE_GROUPS } from './limits.ts';
 import type { OffsetOperations } from './offset-operations.ts';
-import { Delay } from './timers.ts';
+import { Delay } from '../timers.ts';
 import type { GroupConfig } from './group-config.ts';
 import type { CommittedOffset, OffsetStore } from './offsets.ts';
 

@@ -3,7 +3,7 @@ import { Group } from './group.ts';
 import { decodeRecord, groupRecord, groupTombstone, offsetRecord } from './group-records.ts';
 import { GroupMember } from './members.ts';
 import { ManualClock, TOPIC_ID } from './test-support/group-fixture.ts';
-import { Deadline } from './timers.ts';
+import { Deadline } from '../timers.ts';
 
 const hex = (bytes: Buffer | null): string => bytes?.toString('hex') ?? 'null';
 

@@ -7,6 +7,7 @@ import {
   OffsetCommitValue,
   versionOf,
 } from '@millrace/protocol';
+import type { CoordinatorRecord } from '../coordinators/coordinator-topic.ts';
 import type { Group } from './group.ts';
 import type { CommittedOffset } from './offsets.ts';
 
@@ -22,12 +23,6 @@ const GROUP_KEY = 2;
 const GROUP_VALUE_VERSION = 3;
 const OFFSET_VALUE_VERSION = 4;
 const OFFSET_VALUE_VERSION_WITH_EXPIRY = 1;
-
-export interface CoordinatorRecord {
-  readonly key: Buffer;
-  /** null: a tombstone. */
-  readonly value: Buffer | null;
-}
 
 export type DecodedRecord =
   | {

@@ -115,6 +115,18 @@ export interface CommitRequest {
   }[];
 }
 
+/** TxnOffsetCommit: offsets that count once the producer's transaction is committed (KIP-98, KIP-447). */
+export interface TransactionalCommitRequest {
+  readonly groupId: string;
+  readonly producerId: bigint;
+  readonly producerEpoch: number;
+  /** -1 with an empty member id: a producer that says nothing of its consumer's membership. */
+  readonly generationId: number;
+  readonly memberId: string;
+  readonly groupInstanceId: string | null;
+  readonly topics: CommitRequest['topics'];
+}
+
 export interface PartitionResult {
   readonly partitionIndex: number;
   readonly errorCode: ErrorCode;
@@ -189,6 +201,14 @@ export interface GroupService {
   leaveGroup(groupId: string, members: readonly LeavingMember[]): LeaveResult;
 
   commitOffsets(request: CommitRequest): readonly TopicResult[];
+  /** Of a producer whose transaction includes the group's partition of `__consumer_offsets`. */
+  commitTransactionalOffsets(request: TransactionalCommitRequest): readonly TopicResult[];
+  /** The partition of `__consumer_offsets` that the group lives in; undefined while there is none. */
+  offsetsPartitionOf(groupId: string): number | undefined;
+  /** The marker of the producer's transaction is in that partition of `__consumer_offsets`. */
+  completeTransaction(producerId: bigint, offsetsPartition: number, isCommit: boolean): void;
+  /** With flush.messages reached: when commits of the group are durable, or why they will not be. */
+  flushIfDue(groupId: string): Promise<ErrorCode> | undefined;
   /** `requireStable`: UNSTABLE_OFFSET_COMMIT where a transaction's commit is still open (KIP-447). */
   fetchOffsets(
     groupId: string,

@@ -7,7 +7,7 @@ import type { Parked } from './parked.ts';
 import { ProtocolVotes } from './protocol-votes.ts';
 import { canHappen, nextState, type GroupEvent, type GroupState } from './states.ts';
 import { subscribedTopics } from './subscribed-topics.ts';
-import { Delay, type Deadline } from './timers.ts';
+import { Delay, type Deadline } from '../timers.ts';
 
 /** What a group's newest record says of it besides its members. */
 export interface StoredGroup {

@@ -12,7 +12,7 @@ import { GroupMember } from './members.ts';
 import { Parked } from './parked.ts';
 import type { Rebalance } from './rebalance.ts';
 import { joined, joinError, syncError } from './results.ts';
-import { Deadline } from './timers.ts';
+import { Deadline } from '../timers.ts';
 import { membershipError } from './validate-member.ts';
 
 type JoinAnswer = JoinResult | Promise<JoinResult>;

@@ -20,9 +20,3 @@ export const REBALANCE_RETRY_MS = 100;
 
 /** Groups whose offsets are checked for expiry before the loop is given back. */
 export const EXPIRY_SLICE_GROUPS = 500;
-
-/** Bytes of tombstones put into one batch; deleting a group with many offsets takes several. */
-export const TOMBSTONE_BATCH_BYTES = 64 * 1024;
-
-/** A record batch of the coordinator that is not split: as large as any log takes. */
-export const COORDINATOR_BATCH_BYTES = 2_147_483_647;

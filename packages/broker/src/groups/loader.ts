@@ -7,7 +7,7 @@ import { GroupMember } from './members.ts';
 import type { OffsetsLog, OffsetsReplay } from './offsets-log.ts';
 import type { OffsetStore } from './offsets.ts';
 import type { Rebalance } from './rebalance.ts';
-import { Deadline } from './timers.ts';
+import { Deadline } from '../timers.ts';
 
 /**
  * Rebuilds groups and offsets from `__consumer_offsets`: the newest record of each key wins. Members are
@@ -19,6 +19,7 @@ export class GroupLoader implements OffsetsReplay {
   readonly #groups: GroupTable;
   readonly #offsets: OffsetStore;
   readonly #rebalance: Rebalance;
+  readonly #log: OffsetsLog;
   readonly #values = new Map<string, GroupMetadataValue>();
   #unknownCount = 0;
   #unreadableCount = 0;
@@ -28,16 +29,18 @@ export class GroupLoader implements OffsetsReplay {
     groups: GroupTable,
     offsets: OffsetStore,
     rebalance: Rebalance,
+    log: OffsetsLog,
   ) {
     this.#context = context;
     this.#groups = groups;
     this.#offsets = offsets;
     this.#rebalance = rebalance;
+    this.#log = log;
   }
 
-  load(log: OffsetsLog): void {
+  load(): void {
     const start = this.#context.clock.monotonicMs();
-    log.load(this);
+    this.#log.load(this);
     for (const [groupId, value] of this.#values) this.#restore(groupId, value);
     for (const groupId of this.#offsets.groupIds()) this.#groups.getOrCreate(groupId);
     for (const groupId of this.#offsets.groupIdsInTransaction()) this.#groups.getOrCreate(groupId);
@@ -87,8 +90,12 @@ export class GroupLoader implements OffsetsReplay {
     }
   }
 
-  endOfTransaction(producerId: bigint, isCommit: boolean): void {
-    this.#offsets.endTransaction(producerId, isCommit);
+  endOfTransaction(producerId: bigint, isCommit: boolean, partition: number): void {
+    this.#offsets.endTransaction(
+      producerId,
+      isCommit,
+      (groupId) => this.#log.partitionOf(groupId) === partition,
+    );
   }
 
   #restore(groupId: string, value: GroupMetadataValue): void {

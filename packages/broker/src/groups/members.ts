@@ -1,6 +1,6 @@
 import type { DescribedMember, JoinProtocol, JoinResult, SyncResult } from './group-service.ts';
 import type { Parked } from './parked.ts';
-import type { Deadline } from './timers.ts';
+import type { Deadline } from '../timers.ts';
 
 export const EMPTY_BYTES = Buffer.alloc(0);
 

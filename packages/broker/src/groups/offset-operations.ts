@@ -1,5 +1,5 @@
 import { errorCodes } from '@millrace/protocol';
-import { coordinatorErrorCode } from './coordinator-errors.ts';
+import { coordinatorErrorCode } from '../coordinators/coordinator-errors.ts';
 import type { Group } from './group.ts';
 import type { GroupContext } from './group-context.ts';
 import { offsetRecord } from './group-records.ts';
@@ -11,8 +11,9 @@ import type {
   OffsetQuery,
   PartitionResult,
   TopicResult,
+  TransactionalCommitRequest,
 } from './group-service.ts';
-import type { OffsetsLog } from './offsets-log.ts';
+import type { OffsetsLog, TransactionalProducer } from './offsets-log.ts';
 import type { CommittedOffset, OffsetStore } from './offsets.ts';
 import { generationError } from './validate-member.ts';
 
@@ -27,6 +28,9 @@ type TopicPartitions = readonly {
   readonly name: string;
   readonly partitionIndexes: readonly number[];
 }[];
+
+/** As a retention time: the broker's own counts. */
+const BROKERS_RETENTION = -1n;
 
 interface PendingCommit {
   readonly topic: string;
@@ -61,20 +65,36 @@ export class OffsetOperations {
       const member = group.member(request.memberId);
       member?.session.set(member.sessionTimeoutMs);
     }
+    return this.#write(group.groupId, request.topics, request.retentionTimeMs);
+  }
+
+  /** The same, pending until the transaction ends. */
+  commitInTransaction(group: Group, request: TransactionalCommitRequest): readonly TopicResult[] {
+    const errorCode = transactionalCommitError(group, request);
+    if (errorCode !== errorCodes.NONE) return failAll(request.topics, errorCode);
+    return this.#write(group.groupId, request.topics, BROKERS_RETENTION, request);
+  }
+
+  #write(
+    groupId: string,
+    topics: CommitRequest['topics'],
+    retentionTimeMs: bigint,
+    transaction?: TransactionalProducer,
+  ): readonly TopicResult[] {
     const commits: PendingCommit[] = [];
-    const results = request.topics.map(({ name, partitions }) => ({
+    const results = topics.map(({ name, partitions }) => ({
       name,
       partitions: partitions.map((partition) => {
         const { partitionIndex } = partition;
         const partitionError = this.#partitionError(name, partition);
         if (partitionError === errorCodes.NONE) {
-          commits.push(this.#pendingCommit(name, partition, request.retentionTimeMs));
+          commits.push(this.#pendingCommit(name, partition, retentionTimeMs));
         }
         return { partitionIndex, errorCode: partitionError };
       }),
     }));
     if (commits.length === 0) return results;
-    const appendError = this.#append(group.groupId, commits);
+    const appendError = this.#append(groupId, commits, transaction);
     if (appendError === errorCodes.NONE) return results;
     return results.map(({ name, partitions }) => ({
       name,
@@ -117,7 +137,11 @@ export class OffsetOperations {
     };
   }
 
-  #append(groupId: string, commits: readonly PendingCommit[]): ErrorCode {
+  #append(
+    groupId: string,
+    commits: readonly PendingCommit[],
+    transaction?: TransactionalProducer,
+  ): ErrorCode {
     let baseOffset: bigint;
     try {
       baseOffset = this.#log.append(
@@ -125,13 +149,21 @@ export class OffsetOperations {
         commits.map(({ topic, partition, committed }) =>
           offsetRecord(groupId, topic, partition, committed),
         ),
+        transaction && {
+          producerId: transaction.producerId,
+          producerEpoch: transaction.producerEpoch,
+        },
       );
     } catch (error) {
       return coordinatorErrorCode(error, this.#context.logger);
     }
     for (const [index, { topic, partition, committed }] of commits.entries()) {
-      const logOffset = baseOffset + BigInt(index);
-      this.#offsets.commit(groupId, topic, partition, { ...committed, logOffset });
+      const offset = { ...committed, logOffset: baseOffset + BigInt(index) };
+      if (transaction === undefined) this.#offsets.commit(groupId, topic, partition, offset);
+      else {
+        const { producerId } = transaction;
+        this.#offsets.commitInTransaction(producerId, groupId, topic, partition, offset);
+      }
     }
     return errorCodes.NONE;
   }
@@ -226,6 +258,17 @@ function commitError(group: Group, request: CommitRequest): ErrorCode {
   if (errorCode !== errorCodes.NONE) return errorCode;
   // The generation is right, but the member does not know yet what it has been assigned.
   return group.state === 'CompletingRebalance' ? errorCodes.REBALANCE_IN_PROGRESS : errorCodes.NONE;
+}
+
+/**
+ * The same for a transaction's commit, except that producers from before KIP-447 say nothing of the
+ * member, and that the member may still be waiting for its assignment.
+ */
+function transactionalCommitError(group: Group, request: TransactionalCommitRequest): ErrorCode {
+  const { generationId, memberId, groupInstanceId } = request;
+  if (generationId < 0 && group.state === 'Empty') return errorCodes.NONE;
+  if (generationId < 0 && memberId === '' && groupInstanceId === null) return errorCodes.NONE;
+  return generationError(group, memberId, groupInstanceId, generationId);
 }
 
 /** Any retention that a client can write has an expiry that can be stored. */

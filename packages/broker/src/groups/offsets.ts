@@ -75,12 +75,16 @@ export class OffsetStore {
     offsets.set(topic, partition, committed);
   }
 
-  /** A tombstone ends a transaction's commit of that partition, too. */
+  /** A tombstone ends the transactions' commits of that partition, too. */
   remove(groupId: string, topic: string, partition: number): void {
     const offsets = this.#committed.get(groupId);
     offsets?.delete(topic, partition);
     if (offsets?.isEmpty === true) this.#committed.delete(groupId);
-    for (const pending of this.#pendingOf(groupId)) pending.delete(topic, partition);
+    for (const producerId of [...(this.#openTransactions.get(groupId) ?? [])]) {
+      const pending = this.#pending.get(producerId)?.get(groupId);
+      pending?.delete(topic, partition);
+      if (pending?.isEmpty === true) this.#forget(producerId, groupId);
+    }
   }
 
   // --- transactions ------------------------------------------------------------------------------
@@ -103,15 +107,18 @@ export class OffsetStore {
     open.add(producerId);
   }
 
-  /** A marker was read: what was pending counts, unless a later commit has overtaken it, or is dropped. */
-  endTransaction(producerId: bigint, isCommit: boolean): void {
-    const groups = this.#pending.get(producerId);
-    if (groups === undefined) return;
-    this.#pending.delete(producerId);
-    for (const [groupId, offsets] of groups) {
-      const open = this.#openTransactions.get(groupId);
-      open?.delete(producerId);
-      if (open?.size === 0) this.#openTransactions.delete(groupId);
+  /**
+   * A marker was written or read in a partition of `__consumer_offsets`: what was pending in the groups of
+   * that partition counts, unless a later commit has overtaken it, or is dropped.
+   */
+  endTransaction(
+    producerId: bigint,
+    isCommit: boolean,
+    isInPartition: (groupId: string) => boolean,
+  ): void {
+    for (const [groupId, offsets] of [...(this.#pending.get(producerId) ?? [])]) {
+      if (!isInPartition(groupId)) continue;
+      this.#forget(producerId, groupId);
       if (!isCommit) continue;
       for (const [topic, partition, committed] of offsets.partitions()) {
         const current = this.#committed.get(groupId)?.get(topic, partition);
@@ -120,6 +127,15 @@ export class OffsetStore {
         }
       }
     }
+  }
+
+  #forget(producerId: bigint, groupId: string): void {
+    const groups = this.#pending.get(producerId);
+    groups?.delete(groupId);
+    if (groups?.size === 0) this.#pending.delete(producerId);
+    const open = this.#openTransactions.get(groupId);
+    open?.delete(producerId);
+    if (open?.size === 0) this.#openTransactions.delete(groupId);
   }
 
   /** Groups with an open transaction, whether or not they have committed offsets. */

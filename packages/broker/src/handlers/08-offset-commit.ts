@@ -3,6 +3,7 @@ import {
   type OffsetCommitRequest,
   type OffsetCommitResponse,
 } from '@millrace/protocol';
+import { whenDurable } from './commit-durability.ts';
 import type { Handler } from './handler.ts';
 
 /** From here on a group that is not there has a code of its own (KIP-848). */
@@ -31,6 +32,6 @@ export const offsetCommitHandler: Handler<OffsetCommitRequest, OffsetCommitRespo
       supportsGroupIdNotFound: apiVersion >= GROUP_ID_NOT_FOUND_VERSION,
       topics: request.topics,
     });
-    return { topics };
+    return whenDurable(broker.groups, request.groupId, topics);
   },
 };

@@ -5,7 +5,7 @@ import {
   type FindCoordinatorRequest,
   type FindCoordinatorResponse,
 } from '@millrace/protocol';
-import { CONSUMER_OFFSETS_TOPIC } from '../topics/topic.ts';
+import { CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC } from '../topics/topic.ts';
 import type { Handler, RequestContext } from './handler.ts';
 
 type Coordinator = Encodable<FindCoordinatorResponse['coordinators'][number]>;
@@ -19,7 +19,7 @@ const NO_NODE = { nodeId: -1, host: '', port: -1 };
  * FindCoordinator, versions 0 to 5.
  *
  * One broker coordinates everything, so the answer is always this one; `__consumer_offsets` is made when
- * the coordinator of a group is first asked for. Several keys in one request from version 4 (KIP-699).
+ * the coordinator of a group is first asked for, `__transaction_state` when that of a transaction is. Several keys in one request from version 4 (KIP-699).
  * Share groups (key type 2, v6) are not served.
  */
 export const findCoordinatorHandler: Handler<FindCoordinatorRequest, FindCoordinatorResponse> = {
@@ -40,23 +40,23 @@ async function findCoordinator(
 ): Promise<Omit<Coordinator, 'key'>> {
   const { nodeId, host, port } = broker.node;
   const here = { nodeId, host, port, errorCode: errorCodes.NONE, errorMessage: null };
-  if (keyType === TRANSACTION) return here;
-  if (keyType !== GROUP) {
+  if (keyType !== GROUP && keyType !== TRANSACTION) {
     return {
       ...NO_NODE,
       errorCode: errorCodes.INVALID_REQUEST,
       errorMessage: `there are no coordinators of key type ${keyType} here: 0 is a group, 1 a transaction`,
     };
   }
+  const topic = keyType === GROUP ? CONSUMER_OFFSETS_TOPIC : TRANSACTION_STATE_TOPIC;
   try {
-    await broker.topics.ensureInternal(CONSUMER_OFFSETS_TOPIC);
+    await broker.topics.ensureInternal(topic);
     return here;
   } catch (error) {
-    broker.logger.error({ err: error }, `${CONSUMER_OFFSETS_TOPIC} could not be created`);
+    broker.logger.error({ err: error }, `${topic} could not be created`);
     return {
       ...NO_NODE,
       errorCode: errorCodes.COORDINATOR_NOT_AVAILABLE,
-      errorMessage: `${CONSUMER_OFFSETS_TOPIC} could not be created; the broker's log says why`,
+      errorMessage: `${topic} could not be created; the broker's log says why`,
     };
   }
 }

@@ -7,7 +7,6 @@ import { apiVersionsHandler } from './18-api-versions.ts';
 import { createTopicsHandler } from './19-create-topics.ts';
 import { deleteTopicsHandler } from './20-delete-topics.ts';
 import { deleteRecordsHandler } from './21-delete-records.ts';
-import { initProducerIdHandler } from './22-init-producer-id.ts';
 import { offsetForLeaderEpochHandler } from './23-offset-for-leader-epoch.ts';
 import { describeConfigsHandler } from './32-describe-configs.ts';
 import { alterConfigsHandler } from './33-alter-configs.ts';
@@ -18,6 +17,7 @@ import { describeClusterHandler } from './60-describe-cluster.ts';
 import { describeTopicPartitionsHandler } from './75-describe-topic-partitions.ts';
 import { registerGroupHandlers } from './group-handlers.ts';
 import { HandlerRegistry } from './registry.ts';
+import { registerTransactionHandlers } from './transaction-handlers.ts';
 
 /** Every API key that this broker serves. */
 export function allHandlers(): HandlerRegistry {
@@ -32,7 +32,6 @@ export function allHandlers(): HandlerRegistry {
     .register(createTopicsHandler)
     .register(deleteTopicsHandler)
     .register(deleteRecordsHandler)
-    .register(initProducerIdHandler)
     .register(offsetForLeaderEpochHandler)
     .register(describeConfigsHandler)
     .register(alterConfigsHandler)
@@ -42,5 +41,6 @@ export function allHandlers(): HandlerRegistry {
     .register(describeClusterHandler)
     .register(describeTopicPartitionsHandler);
   registerGroupHandlers(registry);
+  registerTransactionHandlers(registry);
   return registry;
 }

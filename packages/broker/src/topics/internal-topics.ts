@@ -3,9 +3,6 @@ import { BrokerInvariantError } from '../errors.ts';
 import type { NewTopic } from './registry.ts';
 import { CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC } from './topic.ts';
 
-/** Kafka's own: transaction.state.log.segment.bytes. */
-const TRANSACTION_STATE_SEGMENT_BYTES = 104_857_600;
-
 /** The internal topics with the configuration that Kafka gives them. */
 export function internalTopic(name: string, config: BrokerConfig): NewTopic {
   switch (name) {
@@ -28,7 +25,7 @@ export function internalTopic(name: string, config: BrokerConfig): NewTopic {
           ['compression.type', 'uncompressed'],
           ['min.insync.replicas', '1'],
           ['unclean.leader.election.enable', 'false'],
-          ['segment.bytes', String(TRANSACTION_STATE_SEGMENT_BYTES)],
+          ['segment.bytes', String(config['transaction.state.log.segment.bytes'])],
         ]),
       };
     default:

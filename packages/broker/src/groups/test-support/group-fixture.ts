@@ -12,7 +12,10 @@ import type {
   SyncRequest,
   SyncResult,
 } from '../group-service.ts';
-import type { OffsetsPartition, OffsetsTopic } from '../offsets-log.ts';
+import type {
+  CoordinatorTopic,
+  CoordinatorTopicPartition,
+} from '../../coordinators/coordinator-topic.ts';
 import { RecordCursor } from '@millrace/protocol';
 
 /** A clock that tests turn by hand. */
@@ -84,7 +87,7 @@ export class MemoryLog {
     return { records: Buffer.concat(found) };
   }
 
-  asPartition(): OffsetsPartition {
+  asPartition(): CoordinatorTopicPartition {
     const log = {
       appendAsLeader: (records: Buffer) => {
         this.append(records);
@@ -94,7 +97,7 @@ export class MemoryLog {
       logEndOffset: 0n,
     };
     Object.defineProperty(log, 'logEndOffset', { get: () => this.logEndOffset });
-    return { leaderEpoch: 0, log: log as unknown as OffsetsPartition['log'] };
+    return { leaderEpoch: 0, log: log as unknown as CoordinatorTopicPartition['log'] };
   }
 
   /** Every record, decoded, in order. */
@@ -160,7 +163,7 @@ export class GroupFixture {
   ) {
     this.log = log;
     this.#uuids = uuids;
-    const offsetsTopic: OffsetsTopic = {
+    const offsetsTopic: CoordinatorTopic = {
       partitionCount: isTopicThere ? 1 : 0,
       partition: () => log.asPartition(),
     };

@@ -2,23 +2,22 @@ import { errorCodes } from '@millrace/protocol';
 import type { Logger } from 'pino';
 import { BrokerError } from '../errors.ts';
 import { storageErrorCode } from '../storage-errors.ts';
-import type { ErrorCode } from './group-service.ts';
 
-/** There is no `__consumer_offsets` yet: it is made when a client first asks for a coordinator. */
+/** The coordinator's topic is not there yet: it is made when a client first asks for a coordinator. */
 export class NotCoordinatorError extends BrokerError {
-  constructor(groupId: string) {
+  constructor(topic: string, key: string) {
     super(
       'BROKER_NOT_COORDINATOR',
-      `__consumer_offsets has no partition for group ${groupId}; a client must ask FindCoordinator first`,
+      `${topic} has no partition for ${key}; a client must ask FindCoordinator first`,
     );
   }
 }
 
 /**
- * What a client of the coordinator is told when a record could not be appended: never an error of the
+ * What a client of a coordinator is told when a record could not be appended: never an error of the
  * internal topic, but whether to ask again, to look for the coordinator anew, or to give up.
  */
-export function coordinatorErrorCode(error: unknown, logger: Logger): ErrorCode {
+export function coordinatorErrorCode(error: unknown, logger: Logger): number {
   if (error instanceof NotCoordinatorError) return errorCodes.NOT_COORDINATOR;
   const errorCode = storageErrorCode(error, logger);
   switch (errorCode) {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ManualClock } from './test-support/group-fixture.ts';
+import { ManualClock } from './groups/test-support/group-fixture.ts';
 import { Deadline, Delay } from './timers.ts';
 
 describe('Deadline', () => {

@@ -1,0 +1,388 @@
+import type { Clock } from '@millrace/compaction';
+import { errorCodes, ProtocolError } from '@millrace/protocol';
+import type { Logger } from 'pino';
+import { coordinatorErrorCode } from '../coordinators/coordinator-errors.ts';
+import type { CoordinatorTopic } from '../coordinators/coordinator-topic.ts';
+import type { StorageErrors } from '../storage-errors.ts';
+import { TransactionCompletion } from './completion.ts';
+import { TransactionalIdExpiry } from './expiry.ts';
+import { nextProducer, NEW_PRODUCER_ID_NEEDED, type ProducerIdentity } from './init-producer.ts';
+import { TRANSACTIONAL_IDS } from './limits.ts';
+import { MarkerWriter, type MarkedTopics, type PendingOffsets } from './markers.ts';
+import type { TransactionState } from './states.ts';
+import { TransactionEntry } from './transaction-entry.ts';
+import { TransactionLog } from './transaction-log.ts';
+import { decodeTransactionRecord } from './transaction-records.ts';
+import {
+  ending,
+  fenced,
+  hasPartitions,
+  initialised,
+  isPrepared,
+  newTransaction,
+  NO_PRODUCER_EPOCH,
+  NO_PRODUCER_ID,
+  withPartitions,
+  type Transaction,
+  type TransactionPartitions,
+} from './transaction.ts';
+
+/** Kafka's error code, 0 = none. */
+type ErrorCode = number;
+
+/** The coordinator's configuration under Kafka's names, times in ms, sizes in bytes. */
+export interface TransactionConfig {
+  /** `transaction.max.timeout.ms`. */
+  readonly maxTimeoutMs: number;
+  /** `transactional.id.expiration.ms`. */
+  readonly idExpirationMs: number;
+  /** `transaction.state.log.load.buffer.size`. */
+  readonly loadBufferBytes: number;
+}
+
+/** Where producer ids come from. */
+export interface ProducerIdSource {
+  next(): Promise<bigint>;
+  markUsed(producerId: bigint): void;
+}
+
+export interface TransactionCoordinatorOptions {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly storageErrors: StorageErrors;
+  readonly config: TransactionConfig;
+  /** `__transaction_state`. */
+  readonly stateTopic: CoordinatorTopic;
+  /** What transactions write to. */
+  readonly topics: MarkedTopics;
+  readonly offsets: PendingOffsets;
+  readonly producerIds: ProducerIdSource;
+}
+
+export interface InitProducerRequest {
+  readonly transactionalId: string;
+  readonly timeoutMs: number;
+  /** What the producer has had so far (KIP-360); null: it starts. */
+  readonly expected: ProducerIdentity | null;
+}
+
+/** The producer of a request that belongs to a transaction. */
+export interface TransactionalRequest {
+  readonly transactionalId: string;
+  readonly producerId: bigint;
+  readonly producerEpoch: number;
+}
+
+interface InitProducerResult extends ProducerIdentity {
+  readonly errorCode: ErrorCode;
+}
+
+export interface TransactionFilter {
+  readonly states: readonly TransactionState[] | null;
+  /** Empty: any. */
+  readonly producerIds: readonly bigint[];
+  /** Only transactions that have been running for longer, ms; negative: any. */
+  readonly durationMs: bigint;
+}
+
+/**
+ * Kafka's transaction coordinator for all transactional ids of one broker (KIP-98, KIP-360), without
+ * transaction version 2 (KIP-890).
+ *
+ * Every step is a record in `__transaction_state`, and counts once that is written. The end of a
+ * transaction is three steps that follow each other at once: the outcome (Prepare*), a marker in every
+ * partition, the record that they are there (Complete*). A kill in between leaves the outcome, and the
+ * next start writes what is missing.
+ */
+export class TransactionCoordinator {
+  readonly markers: MarkerWriter;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  readonly #config: TransactionConfig;
+  readonly #producerIds: ProducerIdSource;
+  readonly #log: TransactionLog;
+  readonly #completion: TransactionCompletion;
+  readonly #expiry: TransactionalIdExpiry;
+  readonly #entries = new Map<string, TransactionEntry>();
+
+  constructor(options: TransactionCoordinatorOptions) {
+    const { clock, logger, config, stateTopic, topics, offsets, storageErrors } = options;
+    this.#clock = clock;
+    this.#logger = logger;
+    this.#config = config;
+    this.#producerIds = options.producerIds;
+    this.#log = new TransactionLog(stateTopic, clock, config.loadBufferBytes);
+    this.markers = new MarkerWriter(topics, offsets, clock);
+    this.#completion = new TransactionCompletion(
+      this.#log,
+      this.markers,
+      clock,
+      logger,
+      storageErrors,
+    );
+    this.#expiry = new TransactionalIdExpiry(
+      this.#entries,
+      this.#log,
+      clock,
+      logger,
+      config.idExpirationMs,
+    );
+  }
+
+  // --- start and stop ----------------------------------------------------------------------------
+
+  /**
+   * Rebuilds what is known from `__transaction_state` and brings transactions whose outcome is decided to
+   * their end; open ones stay open. To be called once, when groups are loaded and no client is let in.
+   */
+  async load(): Promise<void> {
+    const start = this.#clock.monotonicMs();
+    let unreadableCount = 0;
+    this.#log.load((key, value) => {
+      if (!this.#loadRecord(key, value)) unreadableCount += 1;
+    });
+    if (unreadableCount > 0) {
+      this.#logger.warn(
+        { records: unreadableCount },
+        '__transaction_state holds records of unknown versions; they are ignored',
+      );
+    }
+    for (const { transaction } of this.#entries.values()) {
+      this.#producerIds.markUsed(transaction.producerId);
+      this.#producerIds.markUsed(transaction.previousProducerId);
+    }
+    for (const entry of this.#entries.values()) {
+      if (isPrepared(entry.transaction)) await this.#completion.complete(entry);
+    }
+    if (this.#entries.size > 0) {
+      const ms = this.#clock.monotonicMs() - start;
+      this.#logger.info({ transactionalIds: this.#entries.size, ms }, 'transactions are loaded');
+    }
+  }
+
+  /** False: not for us to read. */
+  #loadRecord(key: Buffer, value: Buffer | null): boolean {
+    try {
+      const record = decodeTransactionRecord(key, value);
+      if (record.kind === 'unknown') return false;
+      const { transactionalId, transaction } = record;
+      if (transaction === null) this.#entries.delete(transactionalId);
+      else this.#entries.set(transactionalId, new TransactionEntry(transactionalId, transaction));
+      return true;
+    } catch (error) {
+      if (error instanceof ProtocolError) return false;
+      throw error;
+    }
+  }
+
+  /** What is being written is waited for. */
+  close(): Promise<void> {
+    return this.#completion.close();
+  }
+
+  // --- producers ---------------------------------------------------------------------------------
+
+  /** INVALID_REQUEST, INVALID_TRANSACTION_TIMEOUT, CONCURRENT_TRANSACTIONS, PRODUCER_FENCED ... */
+  async initProducer(request: InitProducerRequest): Promise<InitProducerResult> {
+    const { transactionalId, timeoutMs } = request;
+    if (transactionalId === '') return failed(errorCodes.INVALID_REQUEST);
+    if (timeoutMs <= 0 || timeoutMs > this.#config.maxTimeoutMs) {
+      return failed(errorCodes.INVALID_TRANSACTION_TIMEOUT);
+    }
+    if (!this.#log.isThere) return failed(errorCodes.NOT_COORDINATOR);
+    const result = await this.#initProducer(request, null);
+    if (result !== NEW_PRODUCER_ID_NEEDED) return result;
+    let producerId: bigint;
+    try {
+      producerId = await this.#producerIds.next();
+    } catch (error) {
+      this.#logger.error({ err: error }, 'a block of producer ids could not be reserved');
+      return failed(errorCodes.COORDINATOR_NOT_AVAILABLE);
+    }
+    // Others may have been here meanwhile, so that everything is looked at once more.
+    const retried = await this.#initProducer(request, producerId);
+    return retried === NEW_PRODUCER_ID_NEEDED
+      ? failed(errorCodes.CONCURRENT_TRANSACTIONS)
+      : retried;
+  }
+
+  async #initProducer(
+    { transactionalId, timeoutMs, expected }: InitProducerRequest,
+    newProducerId: bigint | null,
+  ): Promise<InitProducerResult | typeof NEW_PRODUCER_ID_NEEDED> {
+    let entry = this.#entries.get(transactionalId);
+    if (entry === undefined) {
+      if (newProducerId === null) return NEW_PRODUCER_ID_NEEDED;
+      if (this.#entries.size >= TRANSACTIONAL_IDS) return this.#refuse(transactionalId);
+      const transaction = newTransaction(newProducerId, timeoutMs, this.#clock.now());
+      entry = new TransactionEntry(transactionalId, transaction);
+      this.#entries.set(transactionalId, entry);
+    }
+    if (entry.isInTransit || isPrepared(entry.transaction)) {
+      return failed(errorCodes.CONCURRENT_TRANSACTIONS);
+    }
+    const next = nextProducer(entry.transaction, expected, newProducerId);
+    if (next === NEW_PRODUCER_ID_NEEDED) return next;
+    if (typeof next === 'number') return failed(next);
+    if (entry.transaction.state === 'Ongoing') {
+      const errorCode = await this.#fence(entry);
+      // The epoch of the fence belongs to nobody: the producer comes again for one of its own.
+      return failed(errorCode === errorCodes.NONE ? errorCodes.CONCURRENT_TRANSACTIONS : errorCode);
+    }
+    const errorCode = await this.#step(
+      entry,
+      initialised(entry.transaction, next, timeoutMs, this.#clock.now()),
+    );
+    if (errorCode !== errorCodes.NONE) {
+      if (entry.transaction.producerEpoch === NO_PRODUCER_EPOCH) {
+        this.#entries.delete(transactionalId);
+      }
+      return failed(errorCode);
+    }
+    const { producerId, producerEpoch } = next;
+    this.#logger.info({ transactionalId, producerId, producerEpoch }, 'producer is initialised');
+    return { errorCode, producerId, producerEpoch };
+  }
+
+  #refuse(transactionalId: string): InitProducerResult {
+    this.#logger.error({ transactionalId }, 'there are too many transactional ids');
+    return failed(errorCodes.POLICY_VIOLATION);
+  }
+
+  // --- transactions ------------------------------------------------------------------------------
+
+  async addPartitions(
+    request: TransactionalRequest,
+    partitions: TransactionPartitions,
+  ): Promise<ErrorCode> {
+    const entry = this.#find(request.transactionalId);
+    if (typeof entry === 'number') return entry;
+    if (entry.isInTransit) return errorCodes.CONCURRENT_TRANSACTIONS;
+    const { transaction } = entry;
+    const errorCode = producerError(transaction, request);
+    if (errorCode !== errorCodes.NONE) return errorCode;
+    if (isPrepared(transaction)) return errorCodes.CONCURRENT_TRANSACTIONS;
+    if (transaction.state === 'Ongoing' && hasPartitions(transaction, partitions)) {
+      return errorCodes.NONE;
+    }
+    return this.#step(entry, withPartitions(transaction, partitions, this.#clock.now()));
+  }
+
+  /**
+   * Whether the producer may write to the partition now: NONE, INVALID_PRODUCER_ID_MAPPING,
+   * PRODUCER_FENCED, CONCURRENT_TRANSACTIONS, or TRANSACTION_ABORTABLE if the partition has not been added.
+   */
+  verify(request: TransactionalRequest, topic: string, partition: number): ErrorCode {
+    const entry = this.#find(request.transactionalId);
+    if (typeof entry === 'number') return entry;
+    const { transaction } = entry;
+    const errorCode = producerError(transaction, request);
+    if (errorCode !== errorCodes.NONE) return errorCode;
+    if (isPrepared(transaction)) return errorCodes.CONCURRENT_TRANSACTIONS;
+    return transaction.partitions.get(topic)?.has(partition) === true
+      ? errorCodes.NONE
+      : errorCodes.TRANSACTION_ABORTABLE;
+  }
+
+  /** The outcome is decided when this resolves with NONE; a repeat of the same is no error. */
+  async endTransaction(request: TransactionalRequest, isCommit: boolean): Promise<ErrorCode> {
+    const entry = this.#find(request.transactionalId);
+    if (typeof entry === 'number') return entry;
+    const { transaction } = entry;
+    const errorCode = producerError(transaction, request);
+    if (errorCode !== errorCodes.NONE) return errorCode;
+    if (entry.isInTransit) return errorCodes.CONCURRENT_TRANSACTIONS;
+    switch (transaction.state) {
+      case 'Ongoing':
+        return this.#end(entry, ending(transaction, isCommit, this.#clock.now()));
+      case isCommit ? 'CompleteCommit' : 'CompleteAbort':
+        return errorCodes.NONE;
+      case isCommit ? 'PrepareCommit' : 'PrepareAbort':
+        return errorCodes.CONCURRENT_TRANSACTIONS;
+      default:
+        return errorCodes.INVALID_TXN_STATE;
+    }
+  }
+
+  /** Aborts what has been open for longer than its producer allowed. */
+  async abortTimedOut(): Promise<void> {
+    const now = this.#clock.now();
+    for (const entry of [...this.#entries.values()]) {
+      const { state, startTimestamp, timeoutMs } = entry.transaction;
+      if (state !== 'Ongoing' || entry.isInTransit || startTimestamp + timeoutMs >= now) continue;
+      const { transactionalId } = entry;
+      const errorCode = await this.#fence(entry);
+      if (errorCode !== errorCodes.NONE) continue;
+      this.#logger.info({ transactionalId, timeoutMs }, 'transaction has timed out, it is aborted');
+    }
+  }
+
+  /** Forgets transactional ids that nobody has used for `transactional.id.expiration.ms`. */
+  expireIds(): Promise<void> {
+    return this.#expiry.run();
+  }
+
+  #fence(entry: TransactionEntry): Promise<ErrorCode> {
+    return this.#end(entry, ending(fenced(entry.transaction), false, this.#clock.now()));
+  }
+
+  /** Once the outcome is in the log nothing changes it: the rest may come later. */
+  async #end(entry: TransactionEntry, prepared: Transaction): Promise<ErrorCode> {
+    const errorCode = await this.#step(entry, prepared);
+    if (errorCode === errorCodes.NONE) await this.#completion.complete(entry);
+    return errorCode;
+  }
+
+  async #step(entry: TransactionEntry, next: Transaction): Promise<ErrorCode> {
+    entry.isInTransit = true;
+    try {
+      await this.#log.append(entry.transactionalId, next);
+      entry.transaction = next;
+      return errorCodes.NONE;
+    } catch (error) {
+      return coordinatorErrorCode(error, this.#logger);
+    } finally {
+      entry.isInTransit = false;
+    }
+  }
+
+  #find(transactionalId: string): TransactionEntry | ErrorCode {
+    if (transactionalId === '') return errorCodes.INVALID_REQUEST;
+    const entry = this.#entries.get(transactionalId);
+    if (entry !== undefined) return entry;
+    return this.#log.isThere ? errorCodes.INVALID_PRODUCER_ID_MAPPING : errorCodes.NOT_COORDINATOR;
+  }
+
+  // --- administration ----------------------------------------------------------------------------
+
+  /** The transaction, or INVALID_REQUEST, NOT_COORDINATOR, TRANSACTIONAL_ID_NOT_FOUND. */
+  describe(transactionalId: string): Transaction | ErrorCode {
+    const entry = this.#find(transactionalId);
+    if (typeof entry !== 'number') return entry.transaction;
+    return entry === errorCodes.INVALID_PRODUCER_ID_MAPPING
+      ? errorCodes.TRANSACTIONAL_ID_NOT_FOUND
+      : entry;
+  }
+
+  list({ states, producerIds, durationMs }: TransactionFilter): readonly TransactionEntry[] {
+    const now = this.#clock.now();
+    return [...this.#entries.values()].filter(({ transaction }) => {
+      const { state, producerId, startTimestamp } = transaction;
+      if (states !== null && !states.includes(state)) return false;
+      if (producerIds.length > 0 && !producerIds.includes(producerId)) return false;
+      return durationMs < 0n || BigInt(now - startTimestamp) > durationMs;
+    });
+  }
+}
+
+function failed(errorCode: ErrorCode): InitProducerResult {
+  return { errorCode, producerId: NO_PRODUCER_ID, producerEpoch: NO_PRODUCER_EPOCH };
+}
+
+function producerError(
+  { producerId, producerEpoch }: Transaction,
+  request: TransactionalRequest,
+): ErrorCode {
+  if (request.producerId !== producerId) return errorCodes.INVALID_PRODUCER_ID_MAPPING;
+  return request.producerEpoch === producerEpoch ? errorCodes.NONE : errorCodes.PRODUCER_FENCED;
+}
