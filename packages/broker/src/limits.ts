@@ -42,8 +42,8 @@ export const TOPIC_NAME_CHARACTERS = 249;
 /** Logs that are made before the event loop gets a turn. */
 export const LOGS_PER_TURN = 16;
 
-/** Partitions of one topic; each costs open files. */
-export const PARTITIONS_PER_TOPIC = 10_000;
+/** Partitions that one request may make, Kafka's bound, and that one topic may have: each costs open files. */
+export const PARTITIONS_PER_REQUEST = 10_000;
 
 /** Names that a "did you mean" looks at are cut to this, so that a hostile key costs little. */
 export const SUGGESTION_INPUT_CHARACTERS = 128;

@@ -16,6 +16,11 @@ type PartitionRequest = FetchRequest['topics'][number]['partitions'][number];
 type PartitionResponse = Encodable<FetchResponse['responses'][number]['partitions'][number]>;
 
 const READ_COMMITTED = 1;
+
+/** Epochs of a full fetch, whatever its session id: one that would begin a session, and one without. */
+const FIRST_EPOCH = 0;
+const NO_SESSION = -1;
+
 const TOPIC_IDS_FROM_VERSION = 13;
 const EMPTY_RECORDS = Buffer.alloc(0);
 
@@ -28,16 +33,18 @@ const EMPTY_RECORDS = Buffer.alloc(0);
  * less than its minimum is parked until appends bring it, or its time is up.
  *
  * Sessions (KIP-227) are lawfully absent: every answer has session id 0, so that clients send full
- * fetches; a session id that we never gave is refused. Topics go by id from version 13 (KIP-516).
- * Divergence is told to a client that gives its last epoch (KIP-595). Left out: preferred read
- * replicas (KIP-392, there is one replica) and fetches of followers, which are a later part's.
+ * fetches; one that goes on with a session is told that there is none. Topics go by id from version 13
+ * (KIP-516). Divergence is told to a client that gives its last epoch (KIP-595). Left out: preferred
+ * read replicas (KIP-392, there is one replica). Fetches of followers are a later part's; until then
+ * this node is the only replica of everything, and refuses others.
  */
 export const fetchHandler: Handler<FetchRequest, FetchResponse> = {
   api: Fetch,
   minVersion: 4,
   maxVersion: 17,
   handle(request: FetchRequest, context: RequestContext): HandlerResult<FetchResponse> {
-    if (request.sessionId !== 0) {
+    const { sessionEpoch } = request;
+    if (sessionEpoch !== FIRST_EPOCH && sessionEpoch !== NO_SESSION) {
       return { errorCode: errorCodes.FETCH_SESSION_ID_NOT_FOUND, sessionId: 0, responses: [] };
     }
     const first = readAll(request, context);
@@ -118,6 +125,7 @@ function readAll(request: FetchRequest, context: RequestContext): Attempt {
     request.isolationLevel === READ_COMMITTED,
     context.broker.storageErrors,
   );
+  const isFollower = request.replicaId >= 0 || request.replicaState.replicaId >= 0;
   const responses = request.topics.map((requested) => {
     const topic = byId ? topics.getById(requested.topicId) : topics.get(requested.topic);
     const unknown = byId ? errorCodes.UNKNOWN_TOPIC_ID : errorCodes.UNKNOWN_TOPIC_OR_PARTITION;
@@ -126,7 +134,11 @@ function readAll(request: FetchRequest, context: RequestContext): Attempt {
       topicId: requested.topicId,
       partitions: requested.partitions.map((partitionRequest) => {
         const partition = topic?.partitions[partitionRequest.partition];
-        if (partition !== undefined) return reader.read(partition, partitionRequest);
+        if (partition !== undefined) {
+          return isFollower
+            ? reader.fail(partition.index, errorCodes.NOT_LEADER_OR_FOLLOWER)
+            : reader.read(partition, partitionRequest);
+        }
         return reader.fail(
           partitionRequest.partition,
           topic === undefined ? unknown : errorCodes.UNKNOWN_TOPIC_OR_PARTITION,

@@ -47,16 +47,14 @@ export const listOffsetsHandler: Handler<ListOffsetsRequest, ListOffsetsResponse
   handle(request: ListOffsetsRequest, context: RequestContext): HandlerResult<ListOffsetsResponse> {
     const { topics } = context.broker;
     const isReadCommitted = request.isolationLevel === READ_COMMITTED;
-    const seen = new Set<string>();
+    const duplicates = duplicatePartitions(request);
     return {
       topics: request.topics.map(({ name, partitions }) => ({
         name,
         partitions: partitions.map((partitionRequest) => {
           const { partitionIndex, timestamp } = partitionRequest;
           const fail = (errorCode: number): PartitionResponse => ({ partitionIndex, errorCode });
-          const key = `${name}-${partitionIndex}`;
-          if (seen.has(key)) return fail(errorCodes.INVALID_REQUEST);
-          seen.add(key);
+          if (duplicates.has(keyOf(name, partitionIndex))) return fail(errorCodes.INVALID_REQUEST);
           const partition = topics.partition(name, partitionIndex);
           if (partition === undefined) return fail(errorCodes.UNKNOWN_TOPIC_OR_PARTITION);
           const epochError = leaderEpochError(partition, partitionRequest.currentLeaderEpoch);
@@ -76,6 +74,24 @@ export const listOffsetsHandler: Handler<ListOffsetsRequest, ListOffsetsResponse
     };
   },
 };
+
+function keyOf(topic: string, partitionIndex: number): string {
+  return `${topic}-${partitionIndex}`;
+}
+
+/** Keys of the partitions that are asked for more than once: none of these questions is answered. */
+function duplicatePartitions({ topics }: ListOffsetsRequest): ReadonlySet<string> {
+  const seen = new Set<string>();
+  const duplicates = new Set<string>();
+  for (const { name, partitions } of topics) {
+    for (const { partitionIndex } of partitions) {
+      const key = keyOf(name, partitionIndex);
+      if (seen.has(key)) duplicates.add(key);
+      seen.add(key);
+    }
+  }
+  return duplicates;
+}
 
 function isServed(timestamp: bigint, apiVersion: number): boolean {
   if (timestamp === LATEST || timestamp === EARLIEST) return true;

@@ -17,6 +17,7 @@ import { TopicError } from '../topics/topic-error.ts';
 import { topicNameProblem } from '../topics/topic-names.ts';
 import type { Handler, HandlerResult, RequestContext } from './handler.ts';
 
+type TopicRequest = NonNullable<MetadataRequest['topics']>[number];
 type TopicResponse = Encodable<MetadataResponse['topics'][number]>;
 type TopicAnswer = TopicResponse | Promise<TopicResponse>;
 
@@ -35,6 +36,9 @@ export const metadataHandler: Handler<MetadataRequest, MetadataResponse> = {
   minVersion: 0,
   maxVersion: 13,
   handle(request: MetadataRequest, context: RequestContext): HandlerResult<MetadataResponse> {
+    if (context.apiVersion < IDS_FROM_VERSION && request.topics?.some(isById) === true) {
+      return refuse(request);
+    }
     const answers = topicAnswers(request, context);
     const isReady = (answer: TopicAnswer): answer is TopicResponse => !(answer instanceof Promise);
     if (answers.every(isReady)) return response(request, context, answers);
@@ -43,6 +47,24 @@ export const metadataHandler: Handler<MetadataRequest, MetadataResponse> = {
     );
   },
 };
+
+function isById({ name, topicId }: TopicRequest): boolean {
+  return name === null || topicId !== ZERO_UUID;
+}
+
+/** Fields for ids were there before they could be used. */
+function refuse({ topics }: MetadataRequest): Encodable<MetadataResponse> {
+  return {
+    brokers: [],
+    clusterId: null,
+    controllerId: -1,
+    topics: topics?.map(({ name, topicId }) => ({
+      errorCode: errorCodes.INVALID_REQUEST,
+      name: name ?? '',
+      topicId,
+    })),
+  };
+}
 
 function response(
   request: MetadataRequest,
@@ -73,15 +95,17 @@ function topicAnswers(
   if (wantsAll) return [...broker.topics.all()].map(describe);
 
   const canCreate = broker.config['auto.create.topics.enable'] && request.allowAutoTopicCreation;
+  const requested = request.topics ?? [];
+  // One id, and all go by id: what has only a name is left out then.
+  const usesIds = requested.some(({ topicId }) => topicId !== ZERO_UUID);
   const seen = new Set<string>();
   const answers: TopicAnswer[] = [];
-  for (const { name, topicId } of request.topics ?? []) {
-    const key = name ?? topicId;
+  for (const { name, topicId } of requested) {
+    if (usesIds && topicId === ZERO_UUID) continue;
+    const key = usesIds || name === null ? topicId : name;
     if (seen.has(key)) continue;
     seen.add(key);
-    if ((topicId !== ZERO_UUID || name === null) && apiVersion < IDS_FROM_VERSION) {
-      answers.push({ errorCode: errorCodes.INVALID_REQUEST, name: name ?? '', topicId });
-    } else if (topicId !== ZERO_UUID || name === null) {
+    if (usesIds || name === null) {
       const topic = broker.topics.getById(topicId);
       answers.push(
         topic === undefined
@@ -89,20 +113,25 @@ function topicAnswers(
           : describe(topic),
       );
     } else {
+      const refuseName = (errorCode: number): TopicResponse => ({
+        errorCode,
+        name,
+        topicAuthorizedOperations: operations,
+      });
       const topic = broker.topics.get(name);
       if (topic !== undefined) answers.push(describe(topic));
       else if (topicNameProblem(name) !== undefined) {
-        answers.push({ errorCode: errorCodes.INVALID_TOPIC_EXCEPTION, name });
+        answers.push(refuseName(errorCodes.INVALID_TOPIC_EXCEPTION));
       } else if (canCreate) {
         answers.push(
           autoCreate(name, broker).then((made) =>
             made instanceof TopicError
-              ? { errorCode: made.errorCode, name, isInternal: isInternalTopic(name) }
+              ? { ...refuseName(made.errorCode), isInternal: isInternalTopic(name) }
               : describe(made),
           ),
         );
       } else {
-        answers.push({ errorCode: errorCodes.UNKNOWN_TOPIC_OR_PARTITION, name });
+        answers.push(refuseName(errorCodes.UNKNOWN_TOPIC_OR_PARTITION));
       }
     }
   }

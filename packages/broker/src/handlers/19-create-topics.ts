@@ -6,6 +6,7 @@ import {
   type Encodable,
   ZERO_UUID,
 } from '@millrace/protocol';
+import { PARTITIONS_PER_REQUEST } from '../limits.ts';
 import type { BrokerServices } from '../services.ts';
 import type { NewTopic } from '../topics/registry.ts';
 import {
@@ -37,6 +38,8 @@ export const createTopicsHandler: Handler<CreateTopicsRequest, CreateTopicsRespo
     request: CreateTopicsRequest,
     { broker }: RequestContext,
   ): HandlerResult<CreateTopicsResponse> {
+    const excess = excessivePartitions(request, broker);
+    if (excess !== null) return { topics: request.topics.map((topic) => refuse(topic, excess)) };
     const counts = new Map<string, number>();
     for (const { name } of request.topics) counts.set(name, (counts.get(name) ?? 0) + 1);
     // One answer a name: a duplicate is refused as a whole.
@@ -52,6 +55,23 @@ export const createTopicsHandler: Handler<CreateTopicsRequest, CreateTopicsRespo
   },
 };
 
+/** One request could make the broker run out of files: Kafka's bound, over all its topics together. */
+function excessivePartitions(
+  { topics }: CreateTopicsRequest,
+  { config }: BrokerServices,
+): TopicError | null {
+  let count = 0;
+  for (const { assignments, numPartitions } of topics) {
+    if (assignments.length > 0) count += assignments.length;
+    else count += numPartitions === -1 ? config['num.partitions'] : Math.max(0, numPartitions);
+  }
+  if (count <= PARTITIONS_PER_REQUEST) return null;
+  return new TopicError(
+    'POLICY_VIOLATION',
+    `Excessively large number of partitions per request: ${count}, at most ${PARTITIONS_PER_REQUEST} are allowed.`,
+  );
+}
+
 function refuse({ name }: TopicRequest, error: TopicError): TopicResponse {
   return {
     name,
@@ -59,7 +79,7 @@ function refuse({ name }: TopicRequest, error: TopicError): TopicResponse {
     errorMessage: error.message,
     numPartitions: -1,
     replicationFactor: -1,
-    configs: null,
+    configs: [],
   };
 }
 
@@ -92,29 +112,37 @@ function newTopic(requested: TopicRequest, broker: BrokerServices): NewTopic {
   if (name === CLUSTER_METADATA_TOPIC) {
     throw new TopicError('INVALID_REQUEST', `Creation of internal topic ${name} is prohibited.`);
   }
+  broker.topics.checkName(name);
+  const configs = requestedConfigs(requested, broker);
   const partitionCount =
     assignments.length > 0
       ? assignedPartitionCount(requested, broker.node.nodeId)
       : requestedPartitionCount(requested, broker);
-  const changes = requested.configs.map((config) => ({
+  return { name, partitionCount, configs };
+}
+
+/** Of a key that is given twice the last value counts. */
+function requestedConfigs(
+  { configs }: TopicRequest,
+  broker: BrokerServices,
+): ReadonlyMap<string, string> {
+  const missing = configs.filter(({ value }) => value === null);
+  if (missing.length > 0) {
+    const names = missing.map(({ name }) => name).join(', ');
+    throw new TopicError('INVALID_CONFIG', `Null value not supported for topic configs: ${names}`);
+  }
+  const last = new Map(configs.map((config) => [config.name, config]));
+  const changes = [...last.values()].map((config) => ({
     ...config,
     configOperation: ConfigOperation.set,
   }));
-  return {
-    name,
-    partitionCount,
-    configs: applyConfigChanges(new Map(), changes, broker.givenConfig),
-  };
+  const applied = applyConfigChanges(new Map(), changes, broker.givenConfig);
+  broker.topics.logConfig(applied);
+  return applied;
 }
 
 function requestedPartitionCount(requested: TopicRequest, broker: BrokerServices): number {
   const { numPartitions, replicationFactor } = requested;
-  if (numPartitions === 0 || numPartitions < -1) {
-    throw new TopicError(
-      'INVALID_PARTITIONS',
-      'Number of partitions was set to an invalid non-positive value.',
-    );
-  }
   if (replicationFactor === 0 || replicationFactor < -1) {
     throw new TopicError('INVALID_REPLICATION_FACTOR', 'Replication factor must be larger than 0.');
   }
@@ -123,6 +151,12 @@ function requestedPartitionCount(requested: TopicRequest, broker: BrokerServices
       'INVALID_REPLICATION_FACTOR',
       `Unable to replicate the partition ${replicationFactor} time(s): the target replication factor ` +
         'cannot be reached because there is one broker.',
+    );
+  }
+  if (numPartitions === 0 || numPartitions < -1) {
+    throw new TopicError(
+      'INVALID_PARTITIONS',
+      'Number of partitions was set to an invalid non-positive value.',
     );
   }
   return numPartitions === -1 ? broker.config['num.partitions'] : numPartitions;

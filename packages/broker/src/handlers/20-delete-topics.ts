@@ -42,7 +42,9 @@ export const deleteTopicsHandler: Handler<DeleteTopicsRequest, DeleteTopicsRespo
       const key = keyOf(one, context);
       counts.set(key, (counts.get(key) ?? 0) + 1);
     }
-    const answers = requested.map((one) =>
+    // One answer a topic: a duplicate is refused as a whole.
+    const distinct = new Map(requested.map((one) => [keyOf(one, context), one]));
+    const answers = [...distinct.values()].map((one) =>
       (counts.get(keyOf(one, context)) as number) > 1
         ? Promise.resolve(refuse(one, errorCodes.INVALID_REQUEST, 'Duplicate topic.'))
         : deleteOne(one, context),

@@ -26,10 +26,10 @@ export const describeConfigsHandler: Handler<DescribeConfigsRequest, DescribeCon
     request: DescribeConfigsRequest,
     context: RequestContext,
   ): HandlerResult<DescribeConfigsResponse> {
-    // A resource that is named a thousand times is described once.
+    // A question that is put a thousand times is answered once.
     const resources = new Map(
       request.resources.map((resource) => [
-        `${resource.resourceType}:${resource.resourceName}`,
+        JSON.stringify([resource.resourceType, resource.resourceName, resource.configurationKeys]),
         resource,
       ]),
     );
@@ -44,10 +44,12 @@ function describe(
   request: DescribeConfigsRequest,
   context: RequestContext,
 ): Result {
-  const { resourceType, resourceName, configurationKeys } = resource;
+  const { resourceType, resourceName } = resource;
+  // Without names, all are asked for.
+  const names = new Set(resource.configurationKeys);
   try {
     const configs = configsOf(resource, context)
-      .filter(({ name }) => configurationKeys === null || configurationKeys.includes(name))
+      .filter(({ name }) => names.size === 0 || names.has(name))
       .map((config) => ({
         ...config,
         synonyms: request.includeSynonyms ? config.synonyms : [],

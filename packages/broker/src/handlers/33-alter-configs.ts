@@ -10,7 +10,7 @@ import {
   refuseDuplicate,
   refuseResource,
   ResourceType,
-  topicOfResource,
+  topicToChange,
 } from './config-resources.ts';
 import type { Handler, HandlerResult, RequestContext } from './handler.ts';
 
@@ -31,7 +31,7 @@ export const alterConfigsHandler: Handler<AlterConfigsRequest, AlterConfigsRespo
       answerResource(resource, async () => {
         refuseDuplicate(duplicates, resource);
         if (resource.resourceType !== ResourceType.topic) refuseResource(resource.resourceType);
-        const topic = topicOfResource(resource.resourceName, broker);
+        const topic = topicToChange(resource.resourceName, broker);
         const changes = resource.configs.map(({ name, value }) => ({
           name,
           value,

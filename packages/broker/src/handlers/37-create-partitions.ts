@@ -5,7 +5,7 @@ import {
   type CreatePartitionsResponse,
   type Encodable,
 } from '@millrace/protocol';
-import { PARTITIONS_PER_TOPIC } from '../limits.ts';
+import { PARTITIONS_PER_REQUEST } from '../limits.ts';
 import type { BrokerServices } from '../services.ts';
 import { TopicError } from '../topics/topic-error.ts';
 import { checkAssignment } from './replica-assignment.ts';
@@ -76,10 +76,10 @@ function checkCount(
       `The topic ${name} currently has ${current} partition(s); ${count} would not be an increase.`,
     );
   }
-  if (count > PARTITIONS_PER_TOPIC) {
+  if (count > PARTITIONS_PER_REQUEST) {
     throw new TopicError(
-      'INVALID_PARTITIONS',
-      `The topic ${name} would have ${count} partitions, at most ${PARTITIONS_PER_TOPIC} are allowed.`,
+      'POLICY_VIOLATION',
+      `The topic ${name} would have ${count} partitions, at most ${PARTITIONS_PER_REQUEST} are allowed.`,
     );
   }
   if (assignments === null) return;

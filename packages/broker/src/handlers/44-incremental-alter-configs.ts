@@ -10,7 +10,7 @@ import {
   refuseDuplicate,
   refuseResource,
   ResourceType,
-  topicOfResource,
+  topicToChange,
 } from './config-resources.ts';
 import type { Handler, HandlerResult, RequestContext } from './handler.ts';
 
@@ -34,7 +34,7 @@ export const incrementalAlterConfigsHandler: Handler<
       answerResource(resource, async () => {
         refuseDuplicate(duplicates, resource);
         if (resource.resourceType !== ResourceType.topic) refuseResource(resource.resourceType);
-        const topic = topicOfResource(resource.resourceName, broker);
+        const topic = topicToChange(resource.resourceName, broker);
         const change = (configs: ReadonlyMap<string, string>): ReadonlyMap<string, string> =>
           applyConfigChanges(configs, resource.configs, broker.givenConfig);
         if (request.validateOnly) broker.topics.logConfig(change(topic.configs));

@@ -8,10 +8,11 @@ import { CLUSTER_OPERATIONS, OPERATIONS_NOT_ASKED } from '../authorized-operatio
 import type { Handler, HandlerResult, RequestContext } from './handler.ts';
 
 const BROKERS = 1;
+const CONTROLLERS = 2;
 
 /**
  * DescribeCluster, versions 0 to 2 (KIP-700). This listener speaks for the broker; a client that asks
- * for controllers (KIP-919) is told so.
+ * for controllers (KIP-919), or for what there is not, is told so.
  */
 export const describeClusterHandler: Handler<DescribeClusterRequest, DescribeClusterResponse> = {
   api: DescribeCluster,
@@ -22,10 +23,16 @@ export const describeClusterHandler: Handler<DescribeClusterRequest, DescribeClu
     { broker }: RequestContext,
   ): HandlerResult<DescribeClusterResponse> {
     const { nodeId, host, port, clusterId } = broker.node;
-    if (request.endpointType !== BROKERS) {
+    const { endpointType } = request;
+    if (endpointType !== BROKERS) {
+      const isKnown = endpointType === CONTROLLERS;
       return {
-        errorCode: errorCodes.MISMATCHED_ENDPOINT_TYPE,
-        errorMessage: 'The request was sent to an endpoint of type BROKER.',
+        errorCode: isKnown
+          ? errorCodes.MISMATCHED_ENDPOINT_TYPE
+          : errorCodes.UNSUPPORTED_ENDPOINT_TYPE,
+        errorMessage: isKnown
+          ? 'The request was sent to an endpoint of type BROKER.'
+          : `Unsupported endpoint type ${endpointType}`,
         endpointType: BROKERS,
         clusterId: '',
       };

@@ -15,7 +15,8 @@ type TopicResponse = Encodable<DescribeTopicPartitionsResponse['topics'][number]
 /**
  * DescribeTopicPartitions, version 0 (KIP-966): metadata in pages, topics in order of name, all of them
  * if none is named. A cursor says where the next page starts; a topic that is gone meanwhile is told as
- * unknown and the page goes on behind it.
+ * unknown and the page goes on behind it. A cursor that is in none of the topics asked for, or before
+ * the first partition, is an INVALID_REQUEST of each of them.
  */
 export const describeTopicPartitionsHandler: Handler<
   DescribeTopicPartitionsRequest,
@@ -29,10 +30,14 @@ export const describeTopicPartitionsHandler: Handler<
     { broker }: RequestContext,
   ): HandlerResult<DescribeTopicPartitionsResponse> {
     const { cursor } = request;
-    const names =
-      request.topics.length === 0
-        ? [...broker.topics.all()].map(({ name }) => name)
-        : request.topics.map(({ name }) => name);
+    const wantsAll = request.topics.length === 0;
+    const names = wantsAll
+      ? [...broker.topics.all()].map(({ name }) => name)
+      : request.topics.map(({ name }) => name);
+    if (cursor !== null) {
+      const isElsewhere = !wantsAll && !names.includes(cursor.topicName);
+      if (cursor.partitionIndex < 0 || isElsewhere) return refuse(names);
+    }
     const wanted = [...new Set(names)].sort().filter((name) => name >= (cursor?.topicName ?? ''));
     let left = Math.min(Math.max(1, request.responsePartitionLimit), DESCRIBED_PARTITIONS);
     const topics: TopicResponse[] = [];
@@ -43,10 +48,10 @@ export const describeTopicPartitionsHandler: Handler<
           topicNameProblem(name) === undefined
             ? errorCodes.UNKNOWN_TOPIC_OR_PARTITION
             : errorCodes.INVALID_TOPIC_EXCEPTION;
-        topics.push({ errorCode, name });
+        topics.push({ errorCode, name, topicAuthorizedOperations: TOPIC_OPERATIONS });
         continue;
       }
-      const start = name === cursor?.topicName ? Math.max(0, cursor.partitionIndex) : 0;
+      const start = name === cursor?.topicName ? cursor.partitionIndex : 0;
       if (left === 0) {
         return { topics, nextCursor: { topicName: name, partitionIndex: start } };
       }
@@ -78,3 +83,10 @@ export const describeTopicPartitionsHandler: Handler<
     return { topics, nextCursor: null };
   },
 };
+
+function refuse(names: readonly string[]): Encodable<DescribeTopicPartitionsResponse> {
+  return {
+    topics: names.map((name) => ({ errorCode: errorCodes.INVALID_REQUEST, name })),
+    nextCursor: null,
+  };
+}

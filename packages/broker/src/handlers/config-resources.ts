@@ -12,6 +12,14 @@ interface Resource {
   readonly resourceName: string;
 }
 
+/** The topic that a change names: there are no defaults for all topics. Throws TopicError. */
+export function topicToChange(name: string, broker: BrokerServices): Topic {
+  if (name === '') {
+    throw new TopicError('INVALID_REQUEST', 'Default topic resources are not allowed.');
+  }
+  return topicOfResource(name, broker);
+}
+
 /** The topic that a resource names. Throws TopicError. */
 export function topicOfResource(name: string, broker: BrokerServices): Topic {
   const problem = topicNameProblem(name);

@@ -1,6 +1,7 @@
 import { parseLogConfig, type Log, type LogConfig, type LogDir } from '@millrace/compaction';
 import type { Logger } from 'pino';
-import { LOGS_PER_TURN, PARTITIONS_PER_TOPIC } from '../limits.ts';
+import { endOfTurn } from '../end-of-turn.ts';
+import { LOGS_PER_TURN, PARTITIONS_PER_REQUEST } from '../limits.ts';
 import { isInternalTopic, Partition, Topic } from './topic.ts';
 import { TopicError } from './topic-error.ts';
 import { collisionKey, topicNameProblem } from './topic-names.ts';
@@ -124,28 +125,32 @@ export class TopicRegistry {
     if (isChanged) await this.#file.save();
   }
 
-  /** Throws TopicError for a topic that could not be created; changes nothing. */
-  check(topic: NewTopic): void {
-    const problem = topicNameProblem(topic.name);
+  /** Throws TopicError for a name that a new topic cannot have. */
+  checkName(name: string): void {
+    const problem = topicNameProblem(name);
     if (problem !== undefined) throw new TopicError('INVALID_TOPIC_EXCEPTION', problem);
-    const { partitionCount } = topic;
-    if (partitionCount < 1 || partitionCount > PARTITIONS_PER_TOPIC) {
-      throw new TopicError(
-        'INVALID_PARTITIONS',
-        `Topic ${topic.name}: ${partitionCount} partitions, 1 to ${PARTITIONS_PER_TOPIC} are allowed`,
-      );
-    }
-    const existing = this.#nameKeys.get(collisionKey(topic.name));
-    if (existing === topic.name) {
-      throw new TopicError('TOPIC_ALREADY_EXISTS', `Topic '${topic.name}' already exists.`);
+    const existing = this.#nameKeys.get(collisionKey(name));
+    if (existing === name) {
+      throw new TopicError('TOPIC_ALREADY_EXISTS', `Topic '${name}' already exists.`);
     }
     if (existing !== undefined) {
       throw new TopicError(
         'INVALID_TOPIC_EXCEPTION',
-        `Topic '${topic.name}' collides with existing topic: ${existing}`,
+        `Topic '${name}' collides with existing topic: ${existing}`,
       );
     }
-    this.logConfig(topic.configs);
+  }
+
+  /** Throws TopicError for a topic that could not be created; changes nothing. */
+  check({ name, partitionCount, configs }: NewTopic): void {
+    this.checkName(name);
+    this.logConfig(configs);
+    if (partitionCount < 1 || partitionCount > PARTITIONS_PER_REQUEST) {
+      throw new TopicError(
+        'INVALID_PARTITIONS',
+        `Topic ${name}: ${partitionCount} partitions, 1 to ${PARTITIONS_PER_REQUEST} are allowed`,
+      );
+    }
   }
 
   /** Resolves when the topic is durable and can be used. Rejects with TopicError. */
@@ -350,10 +355,6 @@ export class TopicRegistry {
       this.#logger.warn({ err: error }, 'topics.json could not be written');
     }
   }
-}
-
-function endOfTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }
 
 function storageFailure(what: string, error: unknown): TopicError {

@@ -83,7 +83,10 @@ describe('describeTopicConfig', () => {
       value: '604800000',
       configSource: 5,
       configType: 5,
-      synonyms: [{ name: 'log.retention.ms', value: '604800000', source: 5 }],
+      synonyms: [],
+    });
+    expect(find(nothing, nothing, 'retention.bytes')).toMatchObject({
+      synonyms: [{ name: 'log.retention.bytes', value: '-1', source: 5 }],
     });
     expect(
       find(
@@ -97,7 +100,6 @@ describe('describeTopicConfig', () => {
       synonyms: [
         { name: 'retention.ms', value: '1', source: 1 },
         { name: 'log.retention.hours', value: '2', source: 4 },
-        { name: 'log.retention.ms', value: '604800000', source: 5 },
       ],
     });
     expect(find(nothing, new Map([['log.retention.hours', '2']]), 'retention.ms')).toMatchObject({

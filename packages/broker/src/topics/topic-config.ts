@@ -64,8 +64,9 @@ function describeOne(
     if (given === undefined) continue;
     synonyms.push({ name: synonym.name, value: given, source: ConfigSource.staticBroker });
   }
-  const shown = definition.synonyms[0];
-  if (shown !== undefined) {
+  const [shown, ...others] = definition.synonyms;
+  // Where a setting has names of several units, none of them has a default of its own.
+  if (shown !== undefined && others.length === 0) {
     synonyms.push({ name: shown.name, value: definition.default, source: ConfigSource.default });
   }
   return {
@@ -119,14 +120,15 @@ export function applyConfigChanges(
   }
   const result = new Map(configs);
   for (const { name, configOperation, value } of changes) {
+    if (configOperation === ConfigOperation.delete) {
+      result.delete(name);
+      continue;
+    }
     const definition = byName.get(name);
     if (definition === undefined) throw unknownSetting(name);
     switch (configOperation) {
       case ConfigOperation.set:
         result.set(name, value as string);
-        break;
-      case ConfigOperation.delete:
-        result.delete(name);
         break;
       case ConfigOperation.append:
       case ConfigOperation.subtract: {
