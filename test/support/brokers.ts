@@ -13,6 +13,9 @@ export interface BrokerUnderTest {
 /** Broker configuration that both understand. */
 type CommonConfig = Readonly<Record<string, string>>;
 
+/** Levels of Kafka's features, where they are not to be the newest. */
+type Features = Readonly<Record<string, number>>;
+
 interface Running {
   readonly bootstrapServers: string;
   readonly dataDir: string;
@@ -21,8 +24,8 @@ interface Running {
 
 const starters = {
   embedded: (config: CommonConfig): Promise<Running> => startBroker({ config }),
-  kafka: async (config: CommonConfig): Promise<Running> => {
-    const kafka = await startKafka({ config });
+  kafka: async (config: CommonConfig, features: Features): Promise<Running> => {
+    const kafka = await startKafka({ config, features });
     return {
       bootstrapServers: kafka.bootstrapServers,
       dataDir: kafka.dataDir(1),
@@ -39,6 +42,7 @@ export function describeOnBothBrokers(
   name: string,
   define: (broker: () => BrokerUnderTest) => void,
   config: CommonConfig = {},
+  features: Features = {},
 ): void {
   for (const kind of ['embedded', 'kafka'] as const) {
     const missing = kind === 'kafka' ? missingForJava() : null;
@@ -46,7 +50,7 @@ export function describeOnBothBrokers(
     describe.skipIf(missing !== null)(missing === null ? title : `${title} (${missing})`, () => {
       let running: Running | null = null;
       beforeAll(async () => {
-        running = await starters[kind](config);
+        running = await starters[kind](config, features);
       }, 120_000);
       afterAll(async () => {
         await running?.close();

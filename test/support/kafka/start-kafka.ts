@@ -18,6 +18,8 @@ export interface KafkaOptions {
   readonly saslSsl?: boolean;
   /** Laid over server.properties. */
   readonly config?: Readonly<Record<string, string>>;
+  /** Levels of features, such as `transaction.version`, that are not to be the newest ones. */
+  readonly features?: Readonly<Record<string, number>>;
   /** `bench` lets Java compile fully and gives it a real heap; `test` starts faster. */
   readonly purpose?: 'test' | 'bench';
 }
@@ -164,6 +166,10 @@ export async function startKafka(options: KafkaOptions = {}): Promise<RunningKaf
         clusterId,
         '-c',
         join(folder, 'server.properties'),
+        ...Object.entries(options.features ?? {}).flatMap(([name, level]) => [
+          '--feature',
+          `${name}=${level}`,
+        ]),
       ],
       { stdio: ['ignore', 'ignore', 'pipe'], timeout: START_DEADLINE_MS },
     );
