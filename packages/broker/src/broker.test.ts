@@ -192,7 +192,7 @@ describe('produce', () => {
           baseSequence: 0,
         }),
       ),
-    ).toMatchObject({ errorCode: errorCodes.INVALID_TXN_STATE });
+    ).toMatchObject({ errorCode: errorCodes.TRANSACTIONAL_ID_AUTHORIZATION_FAILED });
     const unknownCodec = batchOf({ values: ['a'] });
     unknownCodec[22] = 7;
     unknownCodec.writeUInt32BE(crc32c(unknownCodec, 21, unknownCodec.length), 17);

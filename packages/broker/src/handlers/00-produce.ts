@@ -9,6 +9,8 @@ import {
 } from '@millrace/protocol';
 import type { Partition, Topic } from '../topics/topic.ts';
 import type { Handler, HandlerResult, RequestContext } from './handler.ts';
+import { producedBatch } from './produced-batch.ts';
+import { verificationErrorCode } from './transactional-errors.ts';
 
 type PartitionRequest = ProduceRequest['topicData'][number]['partitionData'][number];
 type PartitionResponse = Encodable<
@@ -27,15 +29,14 @@ interface Flush {
 
 const ACKS_ALL = -1;
 const TOPIC_IDS_FROM_VERSION = 13;
-const ZSTD_FROM_VERSION = 7;
+/** From here on TRANSACTION_ABORTABLE is known (KIP-890). */
+const ABORTABLE_FROM_VERSION = 11;
 
-/** Where a batch says its format, its codec and whether it belongs to a transaction. */
-const MAGIC_POSITION = 16;
+/** Where a batch says whether it belongs to a transaction, and whose it is. */
 const ATTRIBUTES_LOW_BYTE_POSITION = 22;
-const CODEC_MASK = 0x07;
-const ZSTD_CODEC = 4;
+const PRODUCER_ID_POSITION = 43;
+const PRODUCER_EPOCH_POSITION = 51;
 const TRANSACTIONAL_BIT = 0x10;
-const MAGIC_V2 = 2;
 
 /**
  * Produce, versions 3 to 13; ApiVersions shows 0 to 13, since older librdkafka turns compression off
@@ -47,8 +48,10 @@ const MAGIC_V2 = 2;
  * connection, as that is all a client can notice. A repeat of one of a producer's last five batches is
  * answered with its first offset. Codec zstd needs version 7 (KIP-110).
  *
- * Left out until the transaction coordinator is there: transactional batches, refused with
- * INVALID_TXN_STATE so that no transaction stays open for ever.
+ * A transactional batch is taken only while its producer has an ongoing transaction that holds the
+ * partition (KIP-890's verification, without transaction version 2: no version adds partitions by itself):
+ * INVALID_TXN_STATE, from version 11 on TRANSACTION_ABORTABLE. Such a batch under no transactional id is
+ * nobody's: TRANSACTIONAL_ID_AUTHORIZATION_FAILED for the whole request, as in Kafka.
  */
 export const produceHandler: Handler<ProduceRequest, ProduceResponse> = {
   api: Produce,
@@ -58,6 +61,7 @@ export const produceHandler: Handler<ProduceRequest, ProduceResponse> = {
   handle(request: ProduceRequest, context: RequestContext): HandlerResult<ProduceResponse> {
     const { topics } = context.broker;
     const byId = context.apiVersion >= TOPIC_IDS_FROM_VERSION;
+    const isRefused = request.transactionalId === null && hasTransactionalBatch(request);
     const flushes: Flush[] = [];
     const response = {
       responses: request.topicData.map(({ name, topicId, partitionData }) => {
@@ -66,7 +70,9 @@ export const produceHandler: Handler<ProduceRequest, ProduceResponse> = {
           name,
           topicId,
           partitionResponses: partitionData.map((partitionRequest) =>
-            produce(topic, partitionRequest, request, context, flushes),
+            isRefused
+              ? refuse(partitionRequest.index, errorCodes.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+              : produce(topic, partitionRequest, request, context, flushes),
           ),
         };
       }),
@@ -122,24 +128,44 @@ function produce(
       `min.insync.replicas is ${partition.log.config.minInsyncReplicas}, there is one replica`,
     );
   }
-  if (records === null || records.length <= ATTRIBUTES_LOW_BYTE_POSITION) {
-    return refuse(index, errorCodes.INVALID_RECORD, 'the request holds no record batch');
+  const batch = producedBatch(records, context.apiVersion);
+  if (!Buffer.isBuffer(batch)) return refuse(index, batch.errorCode, batch.message);
+  const attributes = batch[ATTRIBUTES_LOW_BYTE_POSITION] as number;
+  if (transactionalId !== null && (attributes & TRANSACTIONAL_BIT) !== 0) {
+    const errorCode = verify(partition, batch, transactionalId, context);
+    if (errorCode !== errorCodes.NONE) {
+      const message = 'the partition is in no ongoing transaction of this producer';
+      return refuse(index, errorCode, message);
+    }
   }
-  if (records[MAGIC_POSITION] !== MAGIC_V2) {
-    return refuse(
-      index,
-      errorCodes.INVALID_RECORD,
-      `record format ${records[MAGIC_POSITION] ?? 0} is not taken, only 2`,
-    );
-  }
-  const attributes = records[ATTRIBUTES_LOW_BYTE_POSITION] as number;
-  if ((attributes & CODEC_MASK) === ZSTD_CODEC && context.apiVersion < ZSTD_FROM_VERSION) {
-    return refuse(index, errorCodes.UNSUPPORTED_COMPRESSION_TYPE);
-  }
-  if (transactionalId !== null || (attributes & TRANSACTIONAL_BIT) !== 0) {
-    return refuse(index, errorCodes.INVALID_TXN_STATE, 'this broker has no transactions yet');
-  }
-  return append(partition, records, context, flushes);
+  return append(partition, batch, context, flushes);
+}
+
+function hasTransactionalBatch({ topicData }: ProduceRequest): boolean {
+  return topicData.some(({ partitionData }) =>
+    partitionData.some(
+      ({ records }) =>
+        records !== null &&
+        records.length > ATTRIBUTES_LOW_BYTE_POSITION &&
+        ((records[ATTRIBUTES_LOW_BYTE_POSITION] as number) & TRANSACTIONAL_BIT) !== 0,
+    ),
+  );
+}
+
+/** Damaged headers are for the log to refuse; one that is too short for a producer has none. */
+function verify(
+  { topic, index }: Partition,
+  records: Buffer,
+  transactionalId: string,
+  { apiVersion, broker }: RequestContext,
+): number {
+  if (records.length < PRODUCER_EPOCH_POSITION + 2) return errorCodes.NONE;
+  const producerId = records.readBigInt64BE(PRODUCER_ID_POSITION);
+  const producerEpoch = records.readInt16BE(PRODUCER_EPOCH_POSITION);
+  return verificationErrorCode(
+    broker.transactions.verify({ transactionalId, producerId, producerEpoch }, topic.name, index),
+    apiVersion >= ABORTABLE_FROM_VERSION,
+  );
 }
 
 function append(
