@@ -119,9 +119,41 @@ const bodies: Record<number, (version: number, topicId: string) => object[]> = {
       ],
     },
   ],
-  22: () => [{ transactionalId: null }, { transactionalId: 'tx' }],
+  22: () => [
+    { transactionalId: null },
+    { transactionalId: 'tx', transactionTimeoutMs: 1000 },
+    { transactionalId: '' },
+  ],
   23: () => [
     { topics: [{ topic: name, partitions: [{ partition: 0, leaderEpoch: 0 }, { partition: 4 }] }] },
+  ],
+  24: () => [
+    { v3AndBelowTransactionalId: 'tx', v3AndBelowTopics: [{ name, partitions: [0, 9] }] },
+    { v3AndBelowTransactionalId: 'tx', v3AndBelowTopics: [{ name, partitions: [0] }] },
+  ],
+  25: () => [{ transactionalId: 'tx', groupId: 'g' }],
+  26: () => [{ transactionalId: 'tx' }, { transactionalId: 'tx', committed: true }],
+  27: () => [
+    {
+      markers: [
+        { producerId: 4n, topics: [{ name, partitionIndexes: [0, 9] }], coordinatorEpoch: 0 },
+      ],
+    },
+  ],
+  28: () => [
+    {
+      transactionalId: 'tx',
+      groupId: 'g',
+      topics: [
+        {
+          name,
+          partitions: [
+            { partitionIndex: 0, committedOffset: 1n, committedMetadata: null },
+            { partitionIndex: 9, committedOffset: 1n, committedMetadata: 'x' },
+          ],
+        },
+      ],
+    },
   ],
   32: (version) => [
     {
@@ -161,6 +193,11 @@ const bodies: Record<number, (version: number, topicId: string) => object[]> = {
     { includeClusterAuthorizedOperations: true },
     ...(version < 1 ? [] : [{ endpointType: 2 }]),
   ],
+  61: () => [{ topics: [{ name, partitionIndexes: [0, 9] }] }],
+  65: () => [{ transactionalIds: ['tx', missing, ''] }],
+  66: (version) => [
+    { stateFilters: ['Ongoing', 'x'], ...(version < 1 ? {} : { durationFilter: 1n }) },
+  ],
   75: () => [{ topics: [{ name }, { name: missing }] }],
 };
 
@@ -175,7 +212,7 @@ function codesOf(answer: unknown): number[] {
 
 describe('every API', () => {
   it('has a schema and a range within it', () => {
-    expect(served.length).toBeGreaterThanOrEqual(29);
+    expect(served.length).toBeGreaterThanOrEqual(37);
     for (const { apiKey, maxVersion } of served) {
       const api = apis.get(apiKey);
       expect(api, String(apiKey)).toBeDefined();
