@@ -21,6 +21,8 @@ export type { Clock, Timer } from './platform/clock.ts';
 export { FakeClock } from './platform/fake-clock.ts';
 export { systemDirectoryLocker } from './platform/directory-lock.ts';
 export type { DirectoryLock, DirectoryLocker } from './platform/directory-lock.ts';
+export { KilledError, MemoryDisk } from './platform/memory-disk.ts';
+export type { Fault, Operation, OperationKind } from './platform/memory-disk.ts';
 export { nodeDisk } from './platform/node-disk.ts';
 export type { DirectoryEntry, Disk, DiskFile, FileStat, OpenMode } from './platform/disk.ts';
 export { silentLogger } from './platform/logger.ts';
