@@ -20,6 +20,7 @@ import { allHandlers } from './handlers/all-handlers.ts';
 import { AdminSocket } from './server/admin-socket.ts';
 import { Dispatcher } from './server/dispatch.ts';
 import { bootstrapServersOf, checkLoopback } from './server/loopback.ts';
+import { ResponseMemory } from './server/response-memory.ts';
 import { BrokerServer } from './server/server.ts';
 import type { BrokerServices } from './services.ts';
 import { StorageErrors } from './storage-errors.ts';
@@ -150,6 +151,7 @@ export class Broker {
     });
 
     const node = { nodeId: config['node.id'], clusterId: logDir.clusterId, host, port: 0 };
+    const responseMemory = new ResponseMemory();
     const services: BrokerServices = {
       node,
       config,
@@ -159,6 +161,7 @@ export class Broker {
       storageErrors,
       topics,
       purgatory,
+      responseMemory,
       groups,
       producerIds,
       transactions,
@@ -170,6 +173,8 @@ export class Broker {
       maxRequestBytes: config['socket.request.max.bytes'],
       maxConnections: config['max.connections'],
       maxIdleMs: config['connections.max.idle.ms'],
+      maxQueuedRequestBytes: config['queued.max.request.bytes'],
+      responseMemory,
     });
     node.port = await server.listen(options.port, host);
     closers.push(async () => {

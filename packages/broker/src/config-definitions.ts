@@ -48,12 +48,18 @@ export const brokerConfigDefinitions = {
     max: INT_MAX,
     doc: 'The largest request; a connection that states a longer one is closed.',
   },
+  'queued.max.request.bytes': {
+    kind: 'long',
+    default: 268_435_456,
+    min: 1,
+    doc: 'Requests that arrive, wait or are handled, over all connections; above it, what is not whole yet is read one after the other. Kafka has no bound by default.',
+  },
   'max.connections': {
     kind: 'int',
-    default: INT_MAX,
+    default: 10_000,
     min: 1,
     max: INT_MAX,
-    doc: 'Client connections at one time; further ones are closed at once.',
+    doc: 'Client connections at one time; further ones are closed at once. Kafka has no bound by default.',
   },
   'connections.max.idle.ms': {
     kind: 'long',

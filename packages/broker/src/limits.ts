@@ -9,6 +9,12 @@ export const PIPELINED_REQUEST_OVERHEAD_BYTES = 128;
 /** Answers waiting in one connection's socket before no further request of it is taken up. */
 export const OUTGOING_QUEUE_BYTES = 1024 * 1024;
 
+/** Answers that clients have not taken, over all connections, before fetches get smaller ones. */
+export const RESPONSE_QUEUE_BYTES = 256 * 1024 * 1024;
+
+/** A large request that stands still for this long, while others wait for its memory, is given up. */
+export const STALLED_REQUEST_MS = 10_000;
+
 /** A frame's first buffer: grown only as its bytes arrive, so that a stated length alone costs nothing. */
 export const FRAME_FIRST_ALLOCATION_BYTES = 1024 * 1024;
 

@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { BrokerConfig } from './config.ts';
 import type { FetchPurgatory } from './fetch/purgatory.ts';
 import type { GroupService } from './groups/group-service.ts';
+import type { ResponseMemory } from './server/response-memory.ts';
 import type { StorageErrors } from './storage-errors.ts';
 import type { TopicRegistry } from './topics/registry.ts';
 import type { TransactionCoordinator } from './transactions/coordinator.ts';
@@ -20,6 +21,7 @@ export interface BrokerServices {
   readonly storageErrors: StorageErrors;
   readonly topics: TopicRegistry;
   readonly purgatory: FetchPurgatory;
+  readonly responseMemory: ResponseMemory;
   readonly groups: GroupService;
   readonly producerIds: ProducerIds;
   readonly transactions: TransactionCoordinator;

@@ -56,7 +56,7 @@ export const fetchHandler: Handler<FetchRequest, FetchResponse> = {
     ) {
       return first.response;
     }
-    return park(request, context, first);
+    return park(request, context, first.partitions, first.bytes);
   },
 };
 
@@ -68,17 +68,20 @@ interface Attempt {
   readonly partitions: readonly Partition[];
 }
 
+/** Of what was found first only the size is kept: a waiting fetch holds no records. */
 function park(
   request: FetchRequest,
   context: RequestContext,
-  first: Attempt,
+  partitions: readonly Partition[],
+  firstBytes: number,
 ): Promise<Encodable<FetchResponse>> {
   return new Promise((resolve, reject) => {
-    let attempt = first;
-    let sizeBytes = sizeOf(first.partitions);
+    let foundBytes = firstBytes;
+    let sizeBytes = sizeOf(partitions);
     let takeBackCloseListener = (): void => undefined;
     /** True if the fetch is done with, one way or the other. */
     const look = (isLast: boolean): boolean => {
+      let attempt: Attempt;
       try {
         attempt = readAll(request, context);
       } catch (error) {
@@ -87,7 +90,8 @@ function park(
         return true;
       }
       if (!isLast && attempt.bytes < request.minBytes && !attempt.hasError) {
-        sizeBytes = sizeOf(first.partitions);
+        foundBytes = attempt.bytes;
+        sizeBytes = sizeOf(partitions);
         return false;
       }
       takeBackCloseListener();
@@ -98,11 +102,11 @@ function park(
     // does not grow the log (a last stable offset that moves, a deletion) can be told by a look only.
     const mayBeEnough = (): boolean => {
       if (request.minBytes <= 1) return true;
-      const grownBytes = sizeOf(first.partitions) - sizeBytes;
-      return grownBytes <= 0 || attempt.bytes + grownBytes >= request.minBytes;
+      const grownBytes = sizeOf(partitions) - sizeBytes;
+      return grownBytes <= 0 || foundBytes + grownBytes >= request.minBytes;
     };
     const release = context.broker.purgatory.park({
-      partitions: first.partitions,
+      partitions,
       maxWaitMs: request.maxWaitMs,
       tryComplete: () => mayBeEnough() && look(false),
       complete: () => {
@@ -118,10 +122,10 @@ function sizeOf(partitions: readonly Partition[]): number {
 }
 
 function readAll(request: FetchRequest, context: RequestContext): Attempt {
-  const { topics, config } = context.broker;
+  const { topics, config, responseMemory } = context.broker;
   const byId = context.apiVersion >= TOPIC_IDS_FROM_VERSION;
   const reader = new FetchReader(
-    Math.min(request.maxBytes, config['fetch.max.bytes']),
+    Math.min(request.maxBytes, config['fetch.max.bytes'], responseMemory.availableBytes),
     request.isolationLevel === READ_COMMITTED,
     context.broker.storageErrors,
   );

@@ -9,6 +9,8 @@ import {
 } from '../limits.ts';
 import { RequestRefusedError, type Dispatcher, type DispatchResult } from './dispatch.ts';
 import { FrameLengthError, FrameReader } from './frame.ts';
+import type { PartialRequest, RequestMemory } from './request-memory.ts';
+import type { ResponseMemory } from './response-memory.ts';
 
 export interface ConnectionOptions {
   readonly id: number;
@@ -18,6 +20,8 @@ export interface ConnectionOptions {
   readonly logger: Logger;
   /** `socket.request.max.bytes`. */
   readonly maxRequestBytes: number;
+  readonly requestMemory: RequestMemory;
+  readonly responseMemory: ResponseMemory;
 }
 
 /**
@@ -25,11 +29,12 @@ export interface ConnectionOptions {
  *
  * ```
  *  reading ── frame ──▶ handling ── answer ──▶ writing ── next frame ──▶ ...
- *     │ too many bytes waiting: the socket is paused       │ answers not taken: no next frame
+ *     │ too many bytes waiting, here or                    │ answers not taken: no next frame
+ *     │ over all connections: the socket is paused
  *     └── bad frame, refused request, peer gone, idle ──▶ closed
  * ```
  */
-export class Connection implements ClientConnection {
+export class Connection implements ClientConnection, PartialRequest {
   readonly id: number;
   readonly clientHost: string;
   clientSoftwareName = '';
@@ -39,6 +44,8 @@ export class Connection implements ClientConnection {
   readonly #clock: Clock;
   readonly #logger: Logger;
   readonly #frames: FrameReader;
+  readonly #requestMemory: RequestMemory;
+  readonly #responseMemory: ResponseMemory;
   /** Requests not taken up yet, from `#nextIndex` on. */
   #waiting: Buffer[] = [];
   #nextIndex = 0;
@@ -48,12 +55,19 @@ export class Connection implements ClientConnection {
     this.#waitingBytes += frame.length + PIPELINED_REQUEST_OVERHEAD_BYTES;
   };
   #waitingBytes = 0;
+  #handledBytes = 0;
+  /** What the memory of requests and of answers knows of. */
+  #countedRequestBytes = 0;
+  #countedResponseBytes = 0;
   #isPaused = false;
+  #hasTooManyWaiting = false;
+  #waitsForMemory = false;
   #isHandling = false;
   #isWriteBlocked = false;
   #isStopping = false;
   #isClosed = false;
   #lastProgressMs: number;
+  #lastReceivedMs: number;
   #lastBytesWritten = 0;
 
   constructor(options: ConnectionOptions) {
@@ -63,8 +77,11 @@ export class Connection implements ClientConnection {
     this.#clock = options.clock;
     this.#logger = options.logger;
     this.#frames = new FrameReader(options.maxRequestBytes);
+    this.#requestMemory = options.requestMemory;
+    this.#responseMemory = options.responseMemory;
     this.clientHost = `/${options.socket.remoteAddress ?? 'unknown'}`;
     this.#lastProgressMs = options.clock.monotonicMs();
+    this.#lastReceivedMs = this.#lastProgressMs;
 
     const socket = this.#socket;
     socket.on('data', (chunk: Buffer) => {
@@ -72,6 +89,7 @@ export class Connection implements ClientConnection {
     });
     socket.on('drain', () => {
       this.#isWriteBlocked = false;
+      this.#countResponses();
       this.#next();
     });
     socket.on('error', (error: Error) => {
@@ -101,6 +119,11 @@ export class Connection implements ClientConnection {
     this.#destroy();
   }
 
+  /** Milliseconds without a byte from the client, since it could send any. */
+  silentMs(): number {
+    return this.#clock.monotonicMs() - this.#lastReceivedMs;
+  }
+
   /** Milliseconds without a request, an answer or a byte; 0 while a request is being handled. */
   idleMs(): number {
     const written = this.#socket.bytesWritten - this.#socket.writableLength;
@@ -122,8 +145,14 @@ export class Connection implements ClientConnection {
     this.#destroy();
   }
 
+  resume(): void {
+    this.#waitsForMemory = false;
+    this.#lastReceivedMs = this.#clock.monotonicMs();
+    this.#updateReading();
+  }
+
   #onData(chunk: Buffer): void {
-    this.#lastProgressMs = this.#clock.monotonicMs();
+    this.#lastProgressMs = this.#lastReceivedMs = this.#clock.monotonicMs();
     if (this.#isStopping || this.#isClosed) return;
     try {
       this.#frames.push(chunk, this.#onFrame);
@@ -136,10 +165,39 @@ export class Connection implements ClientConnection {
     if (areMany) this.#socket.cork();
     this.#next();
     if (areMany) this.#socket.uncork();
-    if (this.#waitingBytes > PIPELINED_REQUEST_BYTES && !this.#isPaused) {
-      this.#isPaused = true;
-      this.#socket.pause();
-    }
+    this.#countRequests();
+    if (this.#frames.heldBytes === 0) this.#requestMemory.leave(this);
+    else if (!this.isClosed) this.#waitsForMemory = this.#requestMemory.mustWait(this);
+    this.#updateReading();
+  }
+
+  #updateReading(): void {
+    if (this.#isClosed) return;
+    const mostWaiting = this.#requestMemory.isFull ? 0 : PIPELINED_REQUEST_BYTES;
+    if (this.#waitingBytes > mostWaiting) this.#hasTooManyWaiting = true;
+    else if (this.#waitingBytes <= mostWaiting / 2) this.#hasTooManyWaiting = false;
+    const isHeldBack = this.#hasTooManyWaiting || this.#waitsForMemory;
+    if (isHeldBack === this.#isPaused) return;
+    this.#isPaused = isHeldBack;
+    if (isHeldBack) this.#socket.pause();
+    else this.#socket.resume();
+  }
+
+  #countRequests(): void {
+    const bytes = this.#isClosed
+      ? 0
+      : this.#frames.heldBytes + this.#waitingBytes + this.#handledBytes;
+    if (bytes === this.#countedRequestBytes) return;
+    const more = bytes - this.#countedRequestBytes;
+    this.#countedRequestBytes = bytes;
+    this.#requestMemory.change(more);
+  }
+
+  #countResponses(): void {
+    const bytes = this.#isClosed ? 0 : this.#socket.writableLength;
+    if (bytes === this.#countedResponseBytes) return;
+    this.#responseMemory.change(bytes - this.#countedResponseBytes);
+    this.#countedResponseBytes = bytes;
   }
 
   /** Takes up requests while there are any and nothing holds them back. */
@@ -155,9 +213,9 @@ export class Connection implements ClientConnection {
       this.#waitingBytes -= frame.length + PIPELINED_REQUEST_OVERHEAD_BYTES;
       this.#handle(frame);
     }
-    if (this.#isPaused && this.#waitingBytes <= PIPELINED_REQUEST_BYTES / 2 && !this.#isClosed) {
-      this.#isPaused = false;
-      this.#socket.resume();
+    if (this.#isPaused) {
+      this.#countRequests();
+      this.#updateReading();
     }
   }
 
@@ -180,17 +238,24 @@ export class Connection implements ClientConnection {
       return;
     }
     this.#isHandling = true;
+    this.#handledBytes = frame.length;
     result.then(
       (chunks) => {
-        this.#isHandling = false;
+        this.#handled();
         this.#write(chunks);
         this.#next();
       },
       (error: unknown) => {
-        this.#isHandling = false;
+        this.#handled();
         this.#refuse(error);
       },
     );
+  }
+
+  #handled(): void {
+    this.#isHandling = false;
+    this.#handledBytes = 0;
+    this.#countRequests();
   }
 
   #write(chunks: Buffer[] | null): void {
@@ -201,6 +266,7 @@ export class Connection implements ClientConnection {
     for (const chunk of chunks) socket.write(chunk);
     if (chunks.length > 1) socket.uncork();
     if (socket.writableLength > OUTGOING_QUEUE_BYTES) this.#isWriteBlocked = true;
+    this.#countResponses();
   }
 
   /** A peer's bad bytes are worth one line at info; a fault of ours is an error. */
@@ -232,6 +298,9 @@ export class Connection implements ClientConnection {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#clearWaiting();
+    this.#countRequests();
+    this.#countResponses();
+    this.#requestMemory.leave(this);
     for (const listener of [...this.#closeListeners]) listener();
     this.#closeListeners.clear();
   }

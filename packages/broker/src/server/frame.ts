@@ -31,6 +31,11 @@ export class FrameReader {
     this.#maxBytes = maxBytes;
   }
 
+  /** Memory taken by a frame that is not whole yet. */
+  get heldBytes(): number {
+    return this.#frame === null ? 0 : this.#frame.length;
+  }
+
   /** Calls `onFrame` for each frame that is complete with this chunk. Throws FrameLengthError. */
   push(chunk: Buffer, onFrame: (frame: Buffer) => void): void {
     let position = 0;

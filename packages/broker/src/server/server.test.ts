@@ -1,7 +1,17 @@
-import { ApiVersions, errorCodes, Fetch, Metadata, Produce } from '@millrace/protocol';
+import { FakeClock } from '@millrace/compaction';
+import {
+  ApiVersions,
+  CreateTopics,
+  encodeRequest,
+  errorCodes,
+  Fetch,
+  Metadata,
+  Produce,
+} from '@millrace/protocol';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { BrokerConfigInput } from '../config.ts';
 import type { EmbeddedBroker } from '../embedded-broker.ts';
+import { CONNECTION_SWEEP_INTERVAL_MS, STALLED_REQUEST_MS } from '../limits.ts';
 import { startBroker } from '../start-broker.ts';
 import { batchOf, TestClient } from '../testing-support/test-client.ts';
 
@@ -208,6 +218,109 @@ describe('a flood behind a parked fetch', () => {
     expect(client.socket.writableLength).toBeGreaterThan(40 * 1024 * 1024);
     expect(process.memoryUsage().heapUsed - before).toBeLessThan(120 * 1024 * 1024);
     await expectServed(broker);
+  });
+});
+
+describe('the memory of all connections', () => {
+  const MIB = 1024 * 1024;
+  const until = async (holds: () => boolean): Promise<void> => {
+    for (let i = 0; i < 500 && !holds(); i++)
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    expect(holds()).toBe(true);
+  };
+
+  async function withTopic(config: BrokerConfigInput, topic: string): Promise<EmbeddedBroker> {
+    const broker = await start(config);
+    const client = await connect(broker);
+    await client.send(CreateTopics, 7, {
+      topics: [
+        {
+          name: topic,
+          numPartitions: 1,
+          replicationFactor: 1,
+          configs: [{ name: 'max.message.bytes', value: String(16 * MIB) }],
+        },
+      ],
+    });
+    return broker;
+  }
+
+  it('holds few of many large requests that arrive at once, and takes all of them in the end', async () => {
+    const broker = await withTopic({ 'queued.max.request.bytes': 16 * MIB }, 'large');
+    const records = batchOf({ values: [Buffer.alloc(8 * MIB)] });
+    const request = Buffer.concat(
+      encodeRequest(
+        Produce,
+        9,
+        { correlationId: 1, clientId: 'large' },
+        { acks: -1, topicData: [{ name: 'large', partitionData: [{ index: 0, records }] }] },
+      ),
+    );
+    const clients = await Promise.all(Array.from({ length: 20 }, () => connect(broker)));
+    const before = process.memoryUsage().arrayBuffers;
+    for (const client of clients) client.write(request.subarray(0, -1));
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    // All of them would be 160 MiB.
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(60 * MIB);
+    await expectServed(broker);
+    for (const client of clients) client.write(request.subarray(-1));
+    await until(() => clients.every(({ answered }) => answered.length === 1));
+  });
+
+  it('is given back by a large request that stands still while others wait', async () => {
+    const clock = new FakeClock();
+    const broker = await startBroker({
+      inProcess: true,
+      clock,
+      config: { 'queued.max.request.bytes': MIB },
+    });
+    opened.push(broker);
+    const size = Buffer.alloc(4);
+    size.writeInt32BE(50 * MIB);
+    const stuck = await Promise.all(Array.from({ length: 3 }, () => connect(broker)));
+    for (const client of stuck) client.write(Buffer.concat([size, Buffer.alloc(2 * MIB)]));
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    await expectServed(broker);
+    expect(stuck.filter(({ isClosed }) => isClosed)).toHaveLength(0);
+    for (const closedCount of [1, 2]) {
+      clock.advance(STALLED_REQUEST_MS + CONNECTION_SWEEP_INTERVAL_MS);
+      await until(() => stuck.filter(({ isClosed }) => isClosed).length === closedCount);
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    // Nobody waits for what the last one holds.
+    clock.advance(STALLED_REQUEST_MS + CONNECTION_SWEEP_INTERVAL_MS);
+    expect(stuck.filter(({ isClosed }) => isClosed)).toHaveLength(2);
+  });
+
+  it('gives smaller answers while many clients do not take theirs', async () => {
+    const broker = await withTopic({}, 'read');
+    const writer = await connect(broker);
+    const records = batchOf({ values: [Buffer.alloc(MIB)] });
+    for (let i = 0; i < 40; i++) {
+      await writer.send(Produce, 9, {
+        acks: -1,
+        topicData: [{ name: 'read', partitionData: [{ index: 0, records }] }],
+      });
+    }
+    const before = process.memoryUsage().arrayBuffers;
+    const fetch = {
+      maxWaitMs: 0,
+      minBytes: 1,
+      maxBytes: 100 * MIB,
+      topics: [{ topic: 'read', partitions: [{ partition: 0, partitionMaxBytes: 100 * MIB }] }],
+    };
+    const lazy = await Promise.all(Array.from({ length: 14 }, () => connect(broker)));
+    for (const client of lazy) {
+      client.socket.pause();
+      client.post(Fetch, 11, fetch);
+    }
+    await new Promise((resolve) => setTimeout(resolve, 2_000));
+    // 14 times 40 MiB would be 560.
+    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(400 * MIB);
+    const { responses } = await writer.send(Fetch, 11, fetch);
+    expect(responses[0]?.partitions[0]?.records?.length).toBeGreaterThan(MIB);
+    for (const client of lazy) client.socket.resume();
+    await until(() => lazy.every(({ answered }) => answered.length === 1));
   });
 });
 

@@ -2,9 +2,16 @@ import { createServer, type AddressInfo, type Server, type Socket } from 'node:n
 import type { Clock, Timer } from '@millrace/compaction';
 import type { Logger } from 'pino';
 import { BrokerStartError } from '../errors.ts';
-import { CONNECTION_SWEEP_INTERVAL_MS, STOP_DRAIN_MS, TCP_KEEP_ALIVE_MS } from '../limits.ts';
+import {
+  CONNECTION_SWEEP_INTERVAL_MS,
+  STALLED_REQUEST_MS,
+  STOP_DRAIN_MS,
+  TCP_KEEP_ALIVE_MS,
+} from '../limits.ts';
 import { Connection } from './connection.ts';
 import type { Dispatcher } from './dispatch.ts';
+import { RequestMemory } from './request-memory.ts';
+import type { ResponseMemory } from './response-memory.ts';
 
 export interface ServerOptions {
   readonly dispatcher: Dispatcher;
@@ -16,6 +23,9 @@ export interface ServerOptions {
   readonly maxConnections: number;
   /** `connections.max.idle.ms`. */
   readonly maxIdleMs: number;
+  /** `queued.max.request.bytes`. */
+  readonly maxQueuedRequestBytes: number;
+  readonly responseMemory: ResponseMemory;
 }
 
 /** Listens on loopback and keeps the connections. */
@@ -23,6 +33,7 @@ export class BrokerServer {
   readonly #options: ServerOptions;
   readonly #server: Server;
   readonly #connections = new Set<Connection>();
+  readonly #requestMemory: RequestMemory;
   #nextConnectionId = 1;
   #refusedCount = 0;
   #sweepTimer: Timer | null = null;
@@ -30,6 +41,7 @@ export class BrokerServer {
 
   constructor(options: ServerOptions) {
     this.#options = options;
+    this.#requestMemory = new RequestMemory(options.maxQueuedRequestBytes);
     this.#server = createServer(
       { noDelay: true, keepAlive: true, keepAliveInitialDelay: TCP_KEEP_ALIVE_MS },
       (socket) => {
@@ -101,6 +113,8 @@ export class BrokerServer {
       clock,
       logger: logger.child({ connection: id }),
       maxRequestBytes,
+      requestMemory: this.#requestMemory,
+      responseMemory: this.#options.responseMemory,
     });
     this.#connections.add(connection);
     connection.onClose(() => {
@@ -115,6 +129,13 @@ export class BrokerServer {
       for (const connection of this.#connections) {
         if (connection.idleMs() >= maxIdleMs) {
           connection.close(`idle for more than connections.max.idle.ms (${maxIdleMs})`);
+        } else if (
+          connection === this.#requestMemory.heldUpBy &&
+          connection.silentMs() >= STALLED_REQUEST_MS
+        ) {
+          connection.close(
+            'its request does not arrive, and others wait for the memory that it takes',
+          );
         }
       }
       this.#scheduleSweep();

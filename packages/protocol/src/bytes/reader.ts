@@ -10,6 +10,8 @@ export class Reader {
   readonly buffer: Buffer;
   readonly end: number;
   position: number;
+  /** Elements of arrays, over all of them, that may still be read. */
+  elementsLeft = Infinity;
 
   constructor(buffer: Buffer, start = 0, end = buffer.length) {
     if (start < 0 || start > end || end > buffer.length) {

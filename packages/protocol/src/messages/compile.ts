@@ -162,11 +162,15 @@ function arrayCodec(element: Codec, encoding: Encoding): Codec {
   };
 }
 
-/** A hostile count fails here, before anything is allocated for it. */
+/** A hostile count fails here, before anything is allocated for it; so do too many small elements. */
 function checkCount(count: number, minElementBytes: number, reader: Reader): void {
   if (count * minElementBytes > reader.remaining) {
     throw new InvalidLengthError(
       `${count} elements need at least ${count * minElementBytes} bytes, ${reader.remaining} are left`,
     );
+  }
+  reader.elementsLeft -= count;
+  if (reader.elementsLeft < 0) {
+    throw new InvalidLengthError(`${count} elements are more than one message may have`);
   }
 }

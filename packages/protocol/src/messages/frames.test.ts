@@ -199,6 +199,23 @@ describe('what cannot be decoded', () => {
   });
 });
 
+describe('a request of nothing but small elements', () => {
+  const partitions = (count: number): object => ({
+    topics: [{ partitions: Array.from({ length: count }, () => ({})) }],
+  });
+  const decode = (count: number): unknown => {
+    const body = Buffer.concat(
+      encodeRequest(Fetch, 12, { correlationId: 1, clientId: null }, partitions(count)),
+    ).subarray(4);
+    return decodeRequest(Fetch, 12, body, decodeRequestHeader(body).bodyPosition);
+  };
+
+  it('is refused before it takes many times the memory of its bytes', () => {
+    expect(decode(100_000)).toBeDefined();
+    expect(() => decode(500_000)).toThrow(/more than one message may have/);
+  });
+});
+
 describe('ApiVersions', () => {
   it('is read as version 0 when the broker does not know the version that was asked', () => {
     const apiKeys = [{ apiKey: 18, minVersion: 0, maxVersion: 3 }];

@@ -4,7 +4,7 @@ import { apiKeyName } from '../api-keys.ts';
 import { ApiVersions } from './api-versions.ts';
 import { apis } from './apis.ts';
 import type { Encodable } from './field.ts';
-import { MIN_CHUNK_BYTES } from './limits.ts';
+import { MAX_REQUEST_ELEMENTS, MIN_CHUNK_BYTES } from './limits.ts';
 import { encodeMessage, readMessage, writeMessage } from './message.ts';
 import { MessageWriter } from './message-writer.ts';
 import type { Api } from './schema.ts';
@@ -109,7 +109,9 @@ export function decodeRequest<Req>(
   frame: Buffer,
   bodyPosition: number,
 ): Req {
-  return readMessage(new Reader(frame, bodyPosition), api.request, version);
+  const reader = new Reader(frame, bodyPosition);
+  reader.elementsLeft = MAX_REQUEST_ELEMENTS;
+  return readMessage(reader, api.request, version);
 }
 
 /**
