@@ -6,7 +6,13 @@ export type { StateChange, StreamsState } from './states.ts';
 export { connect, type ConnectOptions } from './topics/connect.ts';
 export { GroupProgress, type PartitionProgress } from './topics/group-progress.ts';
 export { lastRecords } from './topics/last-records.ts';
-export { readTopic, type ReadRecord, type TopicReaderOptions } from './topics/topic-reader.ts';
+export {
+  readTopic,
+  type ReadFrom,
+  type ReadRecord,
+  type ReadTo,
+  type TopicReaderOptions,
+} from './topics/topic-reader.ts';
 export { TopicWriter, type TopicWriterOptions, type WrittenRecord } from './topics/topic-writer.ts';
 export type { AdminPort, NewTopic, StreamsClient, TopicDescription } from './client/ports.ts';
 export type { RestoreProgress } from './restore/progress.ts';

@@ -69,6 +69,8 @@ export const CLOSE_TIMEOUT_DEFAULT_MS = 60_000;
 export const TOPIC_WRITER_BATCH_BYTES = 256 * 1024;
 /** Bytes that may wait in a topic writer before its user should pause. */
 export const TOPIC_WRITER_BUFFER_BYTES = 32 * 1024 * 1024;
+/** `delivery.timeout.ms` of a topic writer, which is Kafka's default, ms. */
+export const TOPIC_WRITER_DELIVERY_TIMEOUT_MS = 120_000;
 /** Asked of each partition in one fetch of a topic reader, bytes. */
 export const TOPIC_READER_FETCH_BYTES = 4 * 1024 * 1024;
 /** Longest wait of a topic reader's parked fetch, ms. */

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { KafkaJsClientOptions } from './client/kafkajs/kafkajs-client.ts';
+import type { KafkaClient, KafkaJsClientOptions } from './client/kafkajs/kafkajs-client.ts';
 import { kafkaJsClient } from './client/kafkajs/kafkajs-client.ts';
 import type { StreamsClient } from './client/ports.ts';
 import type { StreamsConfig } from './config/streams-config.ts';
@@ -20,12 +20,20 @@ export function openClient(
   options: KafkaStreamsOptions,
   context: ClientContext,
 ): StreamsClient {
-  if (options.client !== undefined) return options.client;
+  return options.client ?? openKafkaClient(config, options.kafka, context);
+}
+
+/** kafkajs's connections, of the caller's own instance or as the configuration describes them. */
+export function openKafkaClient(
+  config: StreamsConfig,
+  kafka: KafkaJsClientOptions['kafka'],
+  context: ClientContext,
+): KafkaClient {
   const requestTimeoutMs = config.get('request.timeout.ms');
   return kafkaJsClient(
-    options.kafka === undefined
+    kafka === undefined
       ? { ...context, requestTimeoutMs, config: kafkaConfig(config) }
-      : { ...context, requestTimeoutMs, kafka: options.kafka },
+      : { ...context, requestTimeoutMs, kafka },
   );
 }
 

@@ -28,6 +28,8 @@ export interface AdminContext {
   readonly logger: Logger;
   readonly sleeper: Sleeper;
   readonly requestTimeoutMs: number;
+  /** Longest time of one call, retries included; default `default.api.timeout.ms`. */
+  readonly apiTimeoutMs?: number;
 }
 
 /** `ConfigResource.Type.TOPIC`. */
@@ -50,9 +52,11 @@ type RecordsOffset = TopicPartition & { readonly offset: bigint };
 /** Topic administration. Every call retries what may be retried, up to `default.api.timeout.ms`. */
 export class Admin implements AdminPort {
   readonly #context: AdminContext;
+  readonly #apiTimeoutMs: number;
 
   constructor(context: AdminContext) {
     this.#context = context;
+    this.#apiTimeoutMs = context.apiTimeoutMs ?? API_TIMEOUT_MS;
   }
 
   async describeTopics(topics: readonly string[]): Promise<ReadonlyMap<string, TopicDescription>> {
@@ -209,9 +213,9 @@ export class Admin implements AdminPort {
         return leaders.length > 0 && leaders.every((leader) => leader >= 0);
       });
       if (isVisible) return;
-      if (this.#context.clock.monotonicMs() - startedAt > API_TIMEOUT_MS) {
+      if (this.#context.clock.monotonicMs() - startedAt > this.#apiTimeoutMs) {
         throw new TimeoutError(
-          `Topics ${names.join(', ')} were created but have no leaders after ${API_TIMEOUT_MS} ms`,
+          `Topics ${names.join(', ')} were created but have no leaders after ${this.#apiTimeoutMs} ms`,
         );
       }
       await this.#context.sleeper.sleep(TOPIC_VISIBLE_POLL_MS);
@@ -310,9 +314,9 @@ export class Admin implements AdminPort {
       } catch (error) {
         if (!(error instanceof StreamsError) || !error.retriable) throw error;
         const elapsedMs = clock.monotonicMs() - startedAt;
-        if (elapsedMs > API_TIMEOUT_MS) {
+        if (elapsedMs > this.#apiTimeoutMs) {
           throw new TimeoutError(
-            `Could not ${what} within ${API_TIMEOUT_MS} ms: ${error.message}`,
+            `Could not ${what} within ${this.#apiTimeoutMs} ms: ${error.message}`,
             {
               cause: error,
             },

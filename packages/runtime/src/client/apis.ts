@@ -1,13 +1,18 @@
 import {
+  CreatePartitions,
   CreateTopics,
   DeleteRecords,
+  DeleteTopics,
   DescribeConfigs,
+  DescribeGroups,
   Fetch,
   FindCoordinator,
   Heartbeat,
+  IncrementalAlterConfigs,
   InitProducerId,
   JoinGroup,
   LeaveGroup,
+  ListGroups,
   ListOffsets,
   Metadata,
   OffsetCommit,
@@ -17,24 +22,34 @@ import {
 } from '@millrace/protocol';
 import type {
   Api,
+  CreatePartitionsRequest,
+  CreatePartitionsResponse,
   CreateTopicsRequest,
   CreateTopicsResponse,
   DeleteRecordsRequest,
   DeleteRecordsResponse,
+  DeleteTopicsRequest,
+  DeleteTopicsResponse,
   DescribeConfigsRequest,
   DescribeConfigsResponse,
+  DescribeGroupsRequest,
+  DescribeGroupsResponse,
   FetchRequest,
   FetchResponse,
   FindCoordinatorRequest,
   FindCoordinatorResponse,
   HeartbeatRequest,
   HeartbeatResponse,
+  IncrementalAlterConfigsRequest,
+  IncrementalAlterConfigsResponse,
   InitProducerIdRequest,
   InitProducerIdResponse,
   JoinGroupRequest,
   JoinGroupResponse,
   LeaveGroupRequest,
   LeaveGroupResponse,
+  ListGroupsRequest,
+  ListGroupsResponse,
   ListOffsetsRequest,
   ListOffsetsResponse,
   MetadataRequest,
@@ -79,6 +94,11 @@ export interface ApiUses {
   readonly createTopics: ApiUse<CreateTopicsRequest, CreateTopicsResponse>;
   readonly deleteRecords: ApiUse<DeleteRecordsRequest, DeleteRecordsResponse>;
   readonly describeConfigs: ApiUse<DescribeConfigsRequest, DescribeConfigsResponse>;
+  readonly alterConfigs: ApiUse<IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse>;
+  readonly deleteTopics: ApiUse<DeleteTopicsRequest, DeleteTopicsResponse>;
+  readonly createPartitions: ApiUse<CreatePartitionsRequest, CreatePartitionsResponse>;
+  readonly listGroups: ApiUse<ListGroupsRequest, ListGroupsResponse>;
+  readonly describeGroups: ApiUse<DescribeGroupsRequest, DescribeGroupsResponse>;
 }
 
 /**
@@ -109,4 +129,12 @@ export const apiUses: ApiUses = {
   createTopics: use(CreateTopics, 2, 7),
   deleteRecords: use(DeleteRecords, 0, 2),
   describeConfigs: use(DescribeConfigs, 1, 4),
+  alterConfigs: use(IncrementalAlterConfigs, 0, 1),
+  /** By name; from version 6 a topic may be named by its id instead. */
+  deleteTopics: use(DeleteTopics, 1, 5),
+  createPartitions: use(CreatePartitions, 0, 3),
+  /** States from version 4 (KIP-518), types from 5 (KIP-848). */
+  listGroups: use(ListGroups, 0, 5),
+  /** Until 5 a group that does not exist is described as Dead. */
+  describeGroups: use(DescribeGroups, 0, 5),
 };

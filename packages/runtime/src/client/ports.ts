@@ -194,6 +194,14 @@ export interface UndeliveredBatch {
   records(): Iterable<UndeliveredRecord>;
 }
 
+export interface AcknowledgedBatch {
+  readonly topic: string;
+  readonly partition: number;
+  /** -1n: an earlier try had written it, and the broker does not remember where. */
+  readonly baseOffset: bigint;
+  readonly recordCount: number;
+}
+
 export interface ProducerOptions {
   readonly lingerMs: number;
   readonly batchBytes: number;
@@ -203,6 +211,8 @@ export interface ProducerOptions {
   readonly requestTimeoutMs: number;
   readonly deliveryTimeoutMs: number;
   readonly compression: 'none' | 'gzip' | 'snappy' | 'lz4' | 'zstd';
+  /** `leader` is Kafka's acks=1; default `all`. */
+  readonly acks?: 'all' | 'leader';
   /** Larger records are refused, larger requests are split; default 1 MiB, as Kafka's `max.request.size`. */
   readonly maxRequestBytes?: number;
   /**
@@ -210,6 +220,8 @@ export interface ProducerOptions {
    * not throw. Without it every batch that is given up fails the flush with its error.
    */
   readonly onUndelivered?: (batch: UndeliveredBatch) => Error | null;
+  /** Called for each batch that a broker has acknowledged. */
+  readonly onAcknowledged?: (batch: AcknowledgedBatch) => void;
   /** Called when buffered bytes fall below half of `bufferBytes` after `isFull`. */
   readonly onDrained: () => void;
 }

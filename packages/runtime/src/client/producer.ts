@@ -52,7 +52,7 @@ interface Sent {
 }
 
 /**
- * Idempotent producer, acks=all. Records are encoded into the open batch of their partition; linger
+ * Idempotent producer, acks=all unless told otherwise. Records are encoded into the open batch of their partition; linger
  * and size close it; closed batches leave in requests of several partitions, up to five under way
  * per broker.
  *
@@ -413,14 +413,14 @@ export class Producer implements ProducerPort, AccumulatorOwner {
       else ofTopic.push(part);
     }
     this.#countInFlight(leader, 1);
-    const { requestTimeoutMs, compression } = this.#options;
+    const { requestTimeoutMs, compression, acks } = this.#options;
     try {
       const response = await this.#context.transport.send(
         leader,
         compression === 'zstd' ? apiUses.produceZstd : apiUses.produce,
         {
           transactionalId: null,
-          acks: -1,
+          acks: acks === 'leader' ? 1 : -1,
           timeoutMs: requestTimeoutMs,
           topicData: [...topics].map(([name, partitionData]) => ({ name, partitionData })),
         },
@@ -500,6 +500,12 @@ export class Producer implements ProducerPort, AccumulatorOwner {
         if (baseOffset >= 0n) {
           accumulator.ackedEndOffset = baseOffset + BigInt(batch.recordCount);
         }
+        this.#options.onAcknowledged?.({
+          topic,
+          partition,
+          baseOffset,
+          recordCount: batch.recordCount,
+        });
         this.#finish(batch, true);
         return;
       case 'retry':

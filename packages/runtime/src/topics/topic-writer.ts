@@ -2,9 +2,19 @@ import { murmur2, toPositive } from '@millrace/protocol';
 import type { RecordHeaders } from '@millrace/protocol';
 import { TaskRecordCollector } from '../commit/record-collector.ts';
 import type { StreamPartitioner, TopicSender } from '../operators/record-collector.ts';
-import type { ProducerPort, StreamsClient } from '../client/ports.ts';
+import type {
+  AcknowledgedBatch,
+  ProducerPort,
+  StreamsClient,
+  UndeliveredBatch,
+} from '../client/ports.ts';
 import { ShutdownError } from '../errors.ts';
-import { TOPIC_WRITER_BATCH_BYTES, TOPIC_WRITER_BUFFER_BYTES } from '../limits.ts';
+import { REQUEST_TIMEOUT_MS } from '../client/limits.ts';
+import {
+  TOPIC_WRITER_BATCH_BYTES,
+  TOPIC_WRITER_BUFFER_BYTES,
+  TOPIC_WRITER_DELIVERY_TIMEOUT_MS,
+} from '../limits.ts';
 import { systemClock } from '../platform/clock.ts';
 import { systemRandom } from '../platform/random.ts';
 import { toRecordSerde } from '../serdes/custom-serde.ts';
@@ -19,12 +29,22 @@ export interface TopicWriterOptions<K, V> {
   readonly compression?: 'none' | 'gzip' | 'snappy' | 'lz4' | 'zstd';
   /** How long a record may wait for others in its batch, ms; default 20. */
   readonly lingerMs?: number;
+  /** `leader` is Kafka's acks=1: acknowledged before it is replicated. Default `all`. */
+  readonly acks?: 'all' | 'leader';
+  /** How long a record may go unacknowledged before it is given up, ms; default 120,000. */
+  readonly deliveryTimeoutMs?: number;
+  /** Asked about each batch that is given up: what it returns is thrown by `flush`, null lets it go. */
+  readonly onUndelivered?: (batch: UndeliveredBatch) => Error | null;
+  /** Called for each batch that a broker has acknowledged. */
+  readonly onAcknowledged?: (batch: AcknowledgedBatch) => void;
 }
 
 export interface WrittenRecord {
   /** Epoch ms. */
   readonly timestamp: number;
   readonly headers?: RecordHeaders | null;
+  /** Default: the partitioner decides. */
+  readonly partition?: number;
 }
 
 /**
@@ -43,6 +63,9 @@ export class TopicWriter<K, V> {
   /** Records whose partitioner has promised its word. */
   readonly #sending = new Set<Promise<void>>();
   #sendFailure: unknown = null;
+  /** Of the record in hand, if it has its own. */
+  #givenPartition = 0;
+  readonly #given: StreamPartitioner<K, V> = () => this.#givenPartition;
 
   private constructor(
     producer: ProducerPort,
@@ -66,14 +89,18 @@ export class TopicWriter<K, V> {
     client: StreamsClient,
     options: TopicWriterOptions<K, V>,
   ): Promise<TopicWriter<K, V>> {
+    const { deliveryTimeoutMs = TOPIC_WRITER_DELIVERY_TIMEOUT_MS } = options;
     const waiting = new Set<() => void>();
     const producer = client.producer({
       lingerMs: options.lingerMs ?? 20,
       batchBytes: TOPIC_WRITER_BATCH_BYTES,
       bufferBytes: TOPIC_WRITER_BUFFER_BYTES,
-      requestTimeoutMs: 30_000,
-      deliveryTimeoutMs: 120_000,
+      requestTimeoutMs: Math.min(REQUEST_TIMEOUT_MS, deliveryTimeoutMs),
+      deliveryTimeoutMs,
       compression: options.compression ?? 'none',
+      acks: options.acks ?? 'all',
+      ...(options.onUndelivered === undefined ? {} : { onUndelivered: options.onUndelivered }),
+      ...(options.onAcknowledged === undefined ? {} : { onAcknowledged: options.onAcknowledged }),
       onDrained: () => {
         for (const wake of waiting) wake();
         waiting.clear();
@@ -100,6 +127,7 @@ export class TopicWriter<K, V> {
    * WrongTypeError for a key or value that is not of its serde's type.
    */
   send(key: K | null, value: V | null, record: WrittenRecord): void {
+    this.#givenPartition = record.partition ?? 0;
     const sent = this.#sender.send(
       key,
       this.#key,
@@ -107,7 +135,7 @@ export class TopicWriter<K, V> {
       this.#value,
       record.timestamp,
       record.headers ?? null,
-      this.#partitioner,
+      record.partition === undefined ? this.#partitioner : this.#given,
     );
     if (sent !== undefined) this.#waitFor(sent);
   }

@@ -8,6 +8,7 @@ import { systemRandom } from '../../platform/random.ts';
 import type { Random } from '../../platform/random.ts';
 import { Admin } from '../admin.ts';
 import { apiUses } from '../apis.ts';
+import { ClusterAdmin } from '../cluster/cluster-admin.ts';
 import { Fetcher } from '../fetcher.ts';
 import { GroupMember } from '../group-member.ts';
 import { CONNECTION_TIMEOUT_MS, REQUEST_TIMEOUT_MS } from '../limits.ts';
@@ -43,6 +44,12 @@ export interface KafkaJsClientOptions {
   readonly requestTimeoutMs?: number;
 }
 
+/** What tools that look after a cluster ask for, beside what the runtime needs. */
+export interface KafkaClient extends StreamsClient {
+  /** `timeoutMs`: longest time of one call, retries included. */
+  cluster(timeoutMs: number): ClusterAdmin;
+}
+
 /**
  * The Kafka client of the runtime on kafkajs 2.2.4's connections. Each group member, fetcher and
  * producer gets connections of its own, because a request that the broker holds back holds up those
@@ -50,7 +57,7 @@ export interface KafkaJsClientOptions {
  *
  * @throws ConfigError when kafkajs is not the version that we know
  */
-export function kafkaJsClient(options: KafkaJsClientOptions): StreamsClient {
+export function kafkaJsClient(options: KafkaJsClientOptions): KafkaClient {
   checkVersion();
   return new KafkaJsClient(options, options.kafka ?? newKafka(options));
 }
@@ -93,7 +100,7 @@ const adminUses = [
   apiUses.describeConfigs,
 ];
 
-class KafkaJsClient implements StreamsClient {
+class KafkaJsClient implements KafkaClient {
   readonly #kafka: Kafka;
   readonly #clock: Clock;
   readonly #random: Random;
@@ -141,6 +148,17 @@ class KafkaJsClient implements StreamsClient {
       return context.transport.close(timeoutMs);
     });
     return (this.#admin = new Admin({ ...context, sleeper }));
+  }
+
+  cluster(timeoutMs: number): ClusterAdmin {
+    // What a broker does not speak fails the call that needs it, and no other.
+    const context = this.#context('cluster', [apiUses.metadata]);
+    const sleeper = new Sleeper(this.#clock);
+    this.#closers.push((closeTimeoutMs) => {
+      sleeper.close();
+      return context.transport.close(closeTimeoutMs);
+    });
+    return new ClusterAdmin({ ...context, sleeper, timeoutMs });
   }
 
   async close(timeoutMs: number): Promise<void> {
