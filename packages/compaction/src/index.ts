@@ -3,7 +3,8 @@ export type { LogConfig, ResolvedSetting } from './config.ts';
 export { logConfigDefinitions, LONG_MAX, LONG_MAX_TEXT } from './config-definitions.ts';
 export type { BrokerSynonym, LogConfigDefinition, LogConfigKind } from './config-definitions.ts';
 export * from './errors.ts';
-export { checkTopicName } from './log-dir/directory-names.ts';
+export { checkTopicName, parseLogDirectoryName } from './log-dir/directory-names.ts';
+export type { TopicPartitionName } from './log-dir/directory-names.ts';
 export { LogDir } from './log-dir/log-dir.ts';
 export type { LogDirOptions, RetentionFailure, RetentionSummary } from './log-dir/log-dir.ts';
 export { Log } from './log/log.ts';
@@ -16,6 +17,15 @@ export type { RetentionResult } from './log/retention.ts';
 export type { FoundOffset } from './log/time-lookup.ts';
 export type { AbortedTransaction } from './segment/txn-index.ts';
 export type { Segment } from './segment/segment.ts';
+export { parseSegmentFileName } from './segment/segment-files.ts';
+export type { SegmentFileName } from './segment/segment-files.ts';
+export { SegmentInspector } from './segment/segment-inspector.ts';
+export type {
+  InspectedBatch,
+  RecordVisitor,
+  SegmentDamage,
+  SegmentDamageKind,
+} from './segment/segment-inspector.ts';
 export { systemClock } from './platform/clock.ts';
 export type { Clock, Timer } from './platform/clock.ts';
 export { FakeClock } from './platform/fake-clock.ts';
