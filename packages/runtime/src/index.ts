@@ -14,6 +14,8 @@ export {
   type TopicReaderOptions,
 } from './topics/topic-reader.ts';
 export { TopicWriter, type TopicWriterOptions, type WrittenRecord } from './topics/topic-writer.ts';
+export type { KafkaClient } from './client/kafkajs/kafkajs-client.ts';
+export type { ClusterAdmin } from './client/cluster/cluster-admin.ts';
 export type { AdminPort, NewTopic, StreamsClient, TopicDescription } from './client/ports.ts';
 export type { RestoreProgress } from './restore/progress.ts';
 export type { Metric, MetricTags } from './metrics/registry.ts';
