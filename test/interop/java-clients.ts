@@ -97,6 +97,11 @@ export class JavaClients {
     return new JavaWordCount(this, name);
   }
 
+  /** kill -9, in the middle of whatever they do. */
+  kill(): Promise<void> {
+    return this.#server.kill();
+  }
+
   close(): Promise<void> {
     return this.#server.close();
   }

@@ -38,6 +38,12 @@ export class LineServer {
     return JSON.parse(line) as T & { readonly error?: string };
   }
 
+  /** kill -9. */
+  async kill(): Promise<void> {
+    this.#process.kill('SIGKILL');
+    await this.#ended;
+  }
+
   async close(): Promise<void> {
     this.#process.stdin?.end();
     await this.#ended;

@@ -2,10 +2,8 @@ package interop;
 
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.ConsumerGroupDescription;
-import org.apache.kafka.clients.admin.ListTransactionsOptions;
 import org.apache.kafka.clients.admin.MemberToRemove;
 import org.apache.kafka.clients.admin.RemoveMembersFromConsumerGroupOptions;
-import org.apache.kafka.clients.admin.TransactionDescription;
 import org.apache.kafka.common.TopicPartition;
 
 import java.util.HashSet;
@@ -14,7 +12,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** What the admin client knows of groups and of transactions. */
+/** What the admin client does with groups. */
 final class Groups {
     private Groups() { }
 
@@ -30,14 +28,10 @@ final class Groups {
                 request.text("group"), new HashSet<>(request.partitions("partitions"))).all().get();
             case "removeMember" -> admin.removeMembersFromConsumerGroup(request.text("group"),
                 new RemoveMembersFromConsumerGroupOptions(List.of(new MemberToRemove(request.text("instanceId"))))).all().get();
+            case "removeMembers" -> admin.removeMembersFromConsumerGroup(
+                request.text("group"), new RemoveMembersFromConsumerGroupOptions()).all().get();
             case "deleteGroup" -> admin.deleteConsumerGroups(List.of(request.text("group"))).all().get();
-            case "listTransactions" -> admin.listTransactions(new ListTransactionsOptions()).all().get().stream()
-                .map(transaction -> transaction.transactionalId() + " " + transaction.state()).sorted().toList();
-            case "describeTransaction" -> describeTransaction(admin, request.text("transactionalId"));
-            case "activeProducers" -> admin.describeProducers(request.partitions("partitions")).all().get().values().stream()
-                .mapToInt(partition -> partition.activeProducers().size()).sum();
-            case "fenceProducers" -> admin.fenceProducers(request.texts("transactionalIds")).all().get();
-            default -> throw new IllegalArgumentException("the admin client does not " + method);
+            default -> Transactions.call(admin, method, request);
         };
     }
 
@@ -59,14 +53,5 @@ final class Groups {
         admin.listConsumerGroupOffsets(group).partitionsToOffsetAndMetadata().get().forEach((partition, offset) ->
             offsets.put(partition.toString(), List.of(offset.offset(), offset.metadata())));
         return offsets;
-    }
-
-    private static Object describeTransaction(Admin admin, String transactionalId) throws Exception {
-        TransactionDescription description = admin.describeTransactions(List.of(transactionalId)).all().get().get(transactionalId);
-        Map<String, Object> answer = new LinkedHashMap<>();
-        answer.put("state", description.state().toString());
-        answer.put("timeoutMs", description.transactionTimeoutMs());
-        answer.put("partitions", description.topicPartitions().stream().map(TopicPartition::toString).sorted().toList());
-        return answer;
     }
 }
