@@ -186,6 +186,19 @@ describe.each(matrix)('key-value store: %s', (_name, builder, setup: StoreSetup)
     );
   });
 
+  it('finds nothing for a key that is deleted without ever having been there, whatever was found before', () => {
+    const { store } = open();
+    store.put('a', 'one', 1);
+    expect(store.get('a')).toBe('one');
+    store.put('b', null, 2);
+    expect(store.get('b')).toBeNull();
+    expect(store.foundTimestamp).toBe(-1);
+    store.put('c', 'three', 3);
+    store.put('d', 'four', 4);
+    expect(store.get('d')).toBe('four');
+    expect(store.get('c')).toBe('three');
+  });
+
   it('keeps values of any length', async () => {
     const bench = open();
     const lengths = [0, 1, 4_000, 70_000, 300_000, 3_000_000];

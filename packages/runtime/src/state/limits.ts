@@ -6,6 +6,22 @@ export const MAP_MAX_ENTRIES = 16_000_000;
 export const STORE_KEY_INITIAL_BYTES = 1024;
 /** Longest serialized key of a store, bytes. */
 export const STORE_KEY_MAX_BYTES = 1024 * 1024 * 1024;
+/** First size of the buffer into which a store serializes its values, bytes. */
+export const STORE_VALUE_INITIAL_BYTES = 1024;
+/** Longest serialized value of a store, bytes. */
+export const STORE_VALUE_MAX_BYTES = 1024 * 1024 * 1024;
+/** Memory for rows comes in chunks of this size, bytes. */
+export const ROW_CHUNK_BYTES = 1024 * 1024;
+/** ... of which the first begins with so many. */
+export const ROW_CHUNK_MIN_BYTES = 8 * 1024;
+/** Up to here, memory of a row is used again for rows of exactly its size; above, of about its size, bytes. */
+export const ROW_EXACT_MAX_BYTES = 1024;
+/** A longer value is kept apart from its row, bytes. */
+export const ROW_INLINE_VALUE_MAX_BYTES = 4096;
+/** Place of a row in its table, with the empty ones beside it, bytes. */
+export const ROW_SLOT_BYTES = 16;
+/** Places of a new table of rows. */
+export const ROW_SLOTS_MIN = 64;
 /** An in-memory window store forgets expired windows in this many steps per retention period. */
 export const EXPIRY_BUCKETS_PER_RETENTION = 8;
 /** Keys without anything left that an in-memory window or session store keeps in any case. */

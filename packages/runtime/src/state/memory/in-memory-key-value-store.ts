@@ -5,41 +5,12 @@ import type { RecordSerde } from '../../serdes/serde.ts';
 import { isInvalidRange } from '../invalid-range.ts';
 import type { KeyValueEntry, KeyValuePut, KeyValueStore } from '../key-value-store.ts';
 import type { StoreContext, StoreLogger } from '../store.ts';
-import { BigMap } from './big-map.ts';
-import { KeyCodec, type MapKey } from './key-codec.ts';
-import { SortedIndex, type Sortable } from './sorted-index.ts';
-import { ValueCodec, type HeaderKeeping } from './value-codec.ts';
-
-/** Splits a timestamp into two small integers. */
-const TIMESTAMP_LOW_RANGE = 2 ** 30;
-
-class Entry<K> implements Sortable {
-  readonly key: K;
-  readonly mapKey: MapKey;
-  stored: unknown;
-  // Epoch ms in two parts: V8 keeps small integers in the object, but a larger number in a box of its
-  // own, which is one more place in memory to look at for each record.
-  #timestampHigh = 0;
-  #timestampLow = 0;
-  sortKey: string | null = null;
-  isRemoved = false;
-
-  constructor(key: K, mapKey: MapKey, stored: unknown, timestamp: number) {
-    this.key = key;
-    this.mapKey = mapKey;
-    this.stored = stored;
-    this.timestamp = timestamp;
-  }
-
-  get timestamp(): number {
-    return this.#timestampHigh * TIMESTAMP_LOW_RANGE + this.#timestampLow;
-  }
-
-  set timestamp(timestamp: number) {
-    this.#timestampHigh = Math.floor(timestamp / TIMESTAMP_LOW_RANGE);
-    this.#timestampLow = timestamp - this.#timestampHigh * TIMESTAMP_LOW_RANGE;
-  }
-}
+import { spanSerde } from '../rows/byte-span.ts';
+import { NO_ROW, RowTable } from '../rows/row-table.ts';
+import { RowValues } from '../rows/row-values.ts';
+import { KeyCodec } from './key-codec.ts';
+import { lowerBound, SortedKeys } from './sorted-keys.ts';
+import type { HeaderKeeping } from './value-codec.ts';
 
 export interface InMemoryKeyValueStoreOptions {
   /** Default: timestamped. A plain store's entries have the timestamp -1; its changelog's records have theirs. */
@@ -52,9 +23,9 @@ export interface InMemoryKeyValueStoreOptions {
 }
 
 /**
- * A key-value store in memory: a hash map, and an order of its keys that is made only
- * when a range is asked for. Lost with the process, so it is always restored from the start of its
- * changelog, and `commit` has nothing to keep.
+ * A key-value store in memory: rows of bytes in a hash table, as Kafka Streams keeps bytes too, and an
+ * order of its keys that is made only when a range is asked for. Lost with the process, so it is always
+ * restored from the start of its changelog, and `commit` has nothing to keep.
  */
 export class InMemoryKeyValueStore<K, V> implements KeyValueStore<K, V> {
   readonly name: string;
@@ -64,20 +35,18 @@ export class InMemoryKeyValueStore<K, V> implements KeyValueStore<K, V> {
   isOpen = false;
 
   readonly #keys: KeyCodec<K>;
-  readonly #values: ValueCodec<V>;
+  readonly #values: RowValues<V>;
   readonly #keepsTimestamps: boolean;
-  readonly #entries = new BigMap<MapKey, Entry<K>>();
-  readonly #sorted = new SortedIndex<Entry<K>>(
-    () => this.#entries.values(),
-    (entry) => this.#keys.latin1(entry.key),
+  readonly #rows = new RowTable();
+  readonly #sorted = new SortedKeys(
+    () => this.#latin1Keys(),
+    (key) => this.#findLatin1(key) !== NO_ROW,
   );
   #changelog: PartitionAppender | null = null;
   #logger: StoreLogger | undefined;
-  // An aggregation gets a key and then puts it: the second look-up is spared.
-  readonly #remembersKey: boolean;
-  #found: Entry<K> | undefined;
-  #lastKey: K | undefined;
-  #lastEntry: Entry<K> | undefined;
+  #found = NO_ROW;
+  /** Of the key that `keys` holds. */
+  #last = NO_ROW;
 
   constructor(
     name: string,
@@ -88,10 +57,9 @@ export class InMemoryKeyValueStore<K, V> implements KeyValueStore<K, V> {
     this.name = name;
     this.measures = new StoreMeasures(options.metricsScope ?? 'in-memory-state');
     this.#keys = new KeyCodec(keySerde);
-    this.#values = new ValueCodec(valueSerde, name, options.headers);
+    this.#values = new RowValues(valueSerde, options.headers);
     this.isTimestamped = options.isTimestamped ?? true;
     this.#keepsTimestamps = options.keepsTimestamps ?? this.isTimestamped;
-    this.#remembersKey = keySerde.isImmutable === true;
   }
 
   open(context: StoreContext, changelog: PartitionAppender | null): void {
@@ -100,43 +68,40 @@ export class InMemoryKeyValueStore<K, V> implements KeyValueStore<K, V> {
     this.isOpen = true;
   }
 
-  /** Read only when asked for: a join has no use for it, and it is a look into memory of its own. */
+  /** Read only when asked for: a join has no use for it. */
   get foundTimestamp(): number {
-    return this.#found === undefined ? -1 : this.#found.timestamp;
+    return this.#found === NO_ROW ? -1 : this.#rows.timestamp(this.#found);
   }
 
   get(key: K): V | null {
-    const entry = this.#entries.get(this.#keys.mapKey(key));
-    this.#found = entry;
-    if (entry === undefined) return null;
-    if (this.#remembersKey) {
-      this.#lastKey = key;
-      this.#lastEntry = entry;
-    }
-    return this.#values.fromStored(entry.stored);
+    const row = this.#find(key);
+    this.#found = row;
+    return row === NO_ROW ? null : this.#values.read(this.#rows.value(row));
   }
 
   getEntry(key: K): KeyValueEntry<K, V> | null {
-    const entry = this.#entries.get(this.#keys.mapKey(key));
-    return entry === undefined ? null : this.#view(entry);
+    const row = this.#find(key);
+    return row === NO_ROW ? null : this.#view(this.#keys.own(key), row);
   }
 
   put(key: K, value: V | null, timestamp = -1, headers?: RecordHeaders | null): void {
-    const stored = value === null ? null : this.#values.toStored(value, headers);
+    // An aggregation gets a key and then puts it: the second look-up is spared.
+    const known = this.#keys.holds(key) ? this.#last : NO_ROW;
+    const keyEnd = this.#keys.hold(key);
+    const isTombstone = value === null;
+    if (!isTombstone) this.#values.write(value, headers);
     // The changelog first: if it refuses the record, the store is as it was.
-    if (this.#changelog !== null) {
-      const keyEnd = this.#keys.write(key);
-      this.#changelog.append(
-        timestamp,
-        this.#keys.buffer,
-        0,
-        keyEnd,
-        stored,
-        this.#values.storedSerde,
-        this.#values.changelogHeaders(stored, headers),
-      );
-    }
-    this.#set(key, stored, this.#keepsTimestamps ? timestamp : -1);
+    this.#changelog?.append(
+      timestamp,
+      this.#keys.buffer,
+      0,
+      keyEnd,
+      isTombstone ? null : this.#values.payload,
+      spanSerde,
+      this.#values.changelogHeaders(isTombstone, headers),
+    );
+    if (isTombstone) this.#remove(this.#keys.buffer, 0, keyEnd);
+    else this.#set(known, this.#keys.buffer, 0, keyEnd, timestamp);
   }
 
   putIfAbsent(key: K, value: V | null, timestamp?: number, headers?: RecordHeaders): V | null {
@@ -157,17 +122,17 @@ export class InMemoryKeyValueStore<K, V> implements KeyValueStore<K, V> {
 
   /** Takes a row out without telling the changelog. */
   forget(key: K): void {
-    this.#set(key, null, -1);
+    this.#remove(this.#keys.buffer, 0, this.#keys.hold(key));
   }
 
   *range(from: K | null, to: K | null): IterableIterator<KeyValueEntry<K, V>> {
-    const [entries, start, end] = this.#bounds(from, to);
-    yield* this.#walk(entries, start, end, 1);
+    const [keys, start, end] = this.#bounds(from, to);
+    yield* this.#walk(keys, start, end, 1);
   }
 
   *reverseRange(from: K | null, to: K | null): IterableIterator<KeyValueEntry<K, V>> {
-    const [entries, start, end] = this.#bounds(from, to);
-    yield* this.#walk(entries, end - 1, start - 1, -1);
+    const [keys, start, end] = this.#bounds(from, to);
+    yield* this.#walk(keys, end - 1, start - 1, -1);
   }
 
   all(): IterableIterator<KeyValueEntry<K, V>> {
@@ -180,22 +145,29 @@ export class InMemoryKeyValueStore<K, V> implements KeyValueStore<K, V> {
 
   *prefixScan(prefix: Uint8Array): IterableIterator<KeyValueEntry<K, V>> {
     const text = Buffer.from(prefix).toString('latin1');
-    const entries = this.#sorted.entries();
-    const start = SortedIndex.lowerBound(entries, text);
+    const keys = this.#sorted.keys();
+    const start = lowerBound(keys, text);
     let end = start;
-    while (end < entries.length && (entries[end]?.sortKey as string).startsWith(text)) end++;
-    yield* this.#walk(entries, start, end, 1);
+    while (end < keys.length && (keys[end] as string).startsWith(text)) end++;
+    yield* this.#walk(keys, start, end, 1);
   }
 
   approximateEntryCount(): number {
-    return this.#entries.size;
+    return this.#rows.rowCount;
   }
 
   restore(cursor: RecordCursor): void {
-    const { buffer, keyStart } = cursor;
+    const { buffer, keyStart, keyEnd } = cursor;
     if (keyStart < 0) return;
-    const key = this.#keys.read(buffer, keyStart, cursor.keyEnd);
-    this.#set(key, this.#values.restored(cursor), this.#keepsTimestamps ? cursor.timestamp : -1);
+    if (cursor.valueStart < 0) {
+      this.#remove(buffer, keyStart, keyEnd);
+      return;
+    }
+    this.#values.restore(cursor);
+    // What a source topic holds may be anything, and is not to be found out later.
+    if (this.#changelog === null) this.#check(cursor);
+    this.#set(NO_ROW, buffer, keyStart, keyEnd, cursor.timestamp);
+    this.#last = NO_ROW;
   }
 
   committedOffset(): bigint | null {
@@ -207,45 +179,72 @@ export class InMemoryKeyValueStore<K, V> implements KeyValueStore<K, V> {
   close(): void {
     this.isOpen = false;
     this.#changelog = null;
-    this.#found = undefined;
-    this.#lastEntry = undefined;
-    this.#entries.clear();
+    this.#found = NO_ROW;
+    this.#last = NO_ROW;
+    this.#keys.letGo();
+    this.#rows.clear();
     this.#sorted.clear();
   }
 
-  #set(key: K, stored: unknown, timestamp: number): void {
-    const last = this.#lastEntry;
-    if (last !== undefined && stored !== null && key === this.#lastKey) {
-      last.stored = stored;
-      last.timestamp = timestamp;
-      return;
+  #find(key: K): number {
+    if (this.#keys.holds(key) && this.#last !== NO_ROW) return this.#last;
+    const end = this.#keys.hold(key);
+    this.#last = this.#rows.find(this.#keys.buffer, 0, end);
+    return this.#last;
+  }
+
+  #check(cursor: RecordCursor): void {
+    this.#keys.read(cursor.buffer, cursor.keyStart, cursor.keyEnd);
+    this.#values.read(this.#values.row);
+  }
+
+  #set(known: number, source: Buffer, start: number, end: number, timestamp: number): void {
+    const rows = this.#rows;
+    const { row: stored } = this.#values;
+    let row = known;
+    if (row === NO_ROW) {
+      row = rows.findOrAdd(source, start, end, stored.end - stored.start);
+      if (this.#sorted.isKept && !rows.hasValue(row)) {
+        this.#sorted.added(source.toString('latin1', start, end));
+      }
     }
-    const mapKey = this.#keys.mapKey(key);
-    const entry = this.#entries.get(mapKey);
-    if (stored === null) {
-      if (entry === undefined) return;
-      this.#entries.delete(mapKey);
-      this.#sorted.removed(entry);
-      this.#lastEntry = undefined;
-    } else if (entry === undefined) {
-      const added = new Entry(this.#keys.own(key), mapKey, stored, timestamp);
-      this.#entries.add(mapKey, added);
-      this.#sorted.added(added);
-    } else {
-      entry.stored = stored;
-      entry.timestamp = timestamp;
+    rows.setValue(row, stored.buffer, stored.start, stored.end);
+    rows.setTimestamp(row, this.#keepsTimestamps ? timestamp : -1);
+    this.#last = row;
+  }
+
+  #remove(source: Buffer, start: number, end: number): void {
+    this.#last = NO_ROW;
+    const row = this.#rows.find(source, start, end);
+    if (row === NO_ROW) return;
+    this.#rows.remove(row);
+    if (this.#sorted.isKept) this.#sorted.removed();
+  }
+
+  *#latin1Keys(): Iterable<string> {
+    for (let slot = 0; slot < this.#rows.slotCount; slot++) {
+      const row = this.#rows.rowAt(slot);
+      if (row === NO_ROW) continue;
+      const { buffer, start, end } = this.#rows.key(row);
+      yield buffer.toString('latin1', start, end);
     }
   }
 
-  #view(entry: Entry<K>): KeyValueEntry<K, V> {
-    const { key, stored, timestamp } = entry;
-    const value = this.#values.fromStored(stored);
+  #findLatin1(key: string): number {
+    const end = this.#keys.writeLatin1(key);
+    return this.#rows.find(this.#keys.buffer, 0, end);
+  }
+
+  #view(key: K, row: number): KeyValueEntry<K, V> {
+    const timestamp = this.#rows.timestamp(row);
+    const stored = this.#rows.value(row);
     const headers = this.#values.headersOf(stored);
+    const value = this.#values.read(stored);
     return headers === undefined ? { key, value, timestamp } : { key, value, timestamp, headers };
   }
 
   *#walk(
-    entries: readonly Entry<K>[],
+    keys: readonly string[],
     from: number,
     to: number,
     step: 1 | -1,
@@ -253,23 +252,26 @@ export class InMemoryKeyValueStore<K, V> implements KeyValueStore<K, V> {
     this.measures.openIterators++;
     try {
       for (let i = from; (to - i) * step > 0; i += step) {
-        const entry = entries[i] as Entry<K>;
-        if (!entry.isRemoved) yield this.#view(entry);
+        const text = keys[i] as string;
+        const row = this.#findLatin1(text);
+        // Gone since the walk began.
+        if (row === NO_ROW) continue;
+        yield this.#view(this.#keys.fromLatin1(text), row);
       }
     } finally {
       this.measures.openIterators--;
     }
   }
 
-  #bounds(from: K | null, to: K | null): [readonly Entry<K>[], number, number] {
-    const entries = this.#sorted.entries();
+  #bounds(from: K | null, to: K | null): [readonly string[], number, number] {
+    const keys = this.#sorted.keys();
     const first = from === null ? null : this.#keys.latin1(from);
-    const start = first === null ? 0 : SortedIndex.lowerBound(entries, first);
-    if (to === null) return [entries, start, entries.length];
+    const start = first === null ? 0 : lowerBound(keys, first);
+    if (to === null) return [keys, start, keys.length];
     const last = this.#keys.latin1(to);
-    if (isInvalidRange(first, last, this.name, this.#logger)) return [entries, start, start];
-    let end = SortedIndex.lowerBound(entries, last);
-    if (end < entries.length && (entries[end] as Entry<K>).sortKey === last) end++;
-    return [entries, start, end];
+    if (isInvalidRange(first, last, this.name, this.#logger)) return [keys, start, start];
+    let end = lowerBound(keys, last);
+    if (end < keys.length && keys[end] === last) end++;
+    return [keys, start, end];
   }
 }

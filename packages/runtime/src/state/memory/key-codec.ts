@@ -12,6 +12,9 @@ export class KeyCodec<K> {
   readonly serde: RecordSerde<K>;
   readonly #suffixBytes: number;
   buffer: Buffer;
+  /** The key whose bytes stand at the start of `buffer`, if its type cannot be changed in place. */
+  #held: K | undefined;
+  #heldEnd = -1;
 
   /** `suffixBytes` is room that is kept free behind the key, for a window's start. */
   constructor(serde: RecordSerde<K>, suffixBytes = 0) {
@@ -22,6 +25,7 @@ export class KeyCodec<K> {
 
   /** Writes the key to the start of `buffer`; returns its end. The buffer may be another afterwards. */
   write(key: K): number {
+    this.#heldEnd = -1;
     for (;;) {
       const end = this.serde.write(key, this.buffer, 0);
       if (end >= 0 && end + this.#suffixBytes <= this.buffer.length) return end;
@@ -32,6 +36,34 @@ export class KeyCodec<K> {
       }
       this.buffer = Buffer.allocUnsafeSlow(this.buffer.length * 2);
     }
+  }
+
+  /** `write`, whose bytes the same key then finds there. */
+  hold(key: K): number {
+    if (this.holds(key)) return this.#heldEnd;
+    const end = this.write(key);
+    if (this.serde.isImmutable === true) {
+      this.#held = key;
+      this.#heldEnd = end;
+    }
+    return end;
+  }
+
+  /** Whether `hold` was called with this key last, and the buffer was not used since. */
+  holds(key: K): boolean {
+    return this.#heldEnd >= 0 && Object.is(key, this.#held);
+  }
+
+  letGo(): void {
+    this.#held = undefined;
+    this.#heldEnd = -1;
+  }
+
+  /** Writes the bytes of a latin1 string to the start of `buffer`; returns their end. */
+  writeLatin1(text: string): number {
+    this.#heldEnd = -1;
+    if (text.length > this.buffer.length) this.buffer = Buffer.allocUnsafeSlow(text.length);
+    return this.buffer.write(text, 0, 'latin1');
   }
 
   mapKey(key: K): MapKey {
@@ -50,6 +82,12 @@ export class KeyCodec<K> {
     if (text !== null) return text;
     const end = this.write(key);
     return this.buffer.toString('latin1', 0, end);
+  }
+
+  /** The key of these bytes, given as a latin1 string. */
+  fromLatin1(text: string): K {
+    const bytes = Buffer.from(text, 'latin1');
+    return this.serde.read(bytes, 0, bytes.length);
   }
 
   /** The key whose bytes stand at `start`, free of that buffer. */

@@ -7,10 +7,14 @@ interface Keyed {
   readonly sortKey: string;
 }
 
+function byKey(a: Keyed, b: Keyed): number {
+  return a.sortKey < b.sortKey ? -1 : a.sortKey > b.sortKey ? 1 : 0;
+}
+
 async function slicesOf(keys: readonly string[], sliceRows: number): Promise<string[][]> {
   const rows: Keyed[] = keys.map((sortKey) => ({ sortKey }));
   const slices: string[][] = [];
-  for await (const slice of inKeyOrder(rows, sliceRows)) {
+  for await (const slice of inKeyOrder(rows, byKey, sliceRows)) {
     slices.push(slice.map(({ sortKey }) => sortKey));
   }
   return slices;

@@ -8,7 +8,7 @@ import {
 } from '../limits.ts';
 import { BigMap } from '../memory/big-map.ts';
 import { Arena, type RowWriter } from './arena.ts';
-import { ChangedRows } from './changed-rows.ts';
+import { ChangedRows, type SortedRow } from './changed-rows.ts';
 import { CleanRows } from './clean-rows.ts';
 import type { StateEnvironment } from './environment.ts';
 import { inKeyOrder } from './key-order.ts';
@@ -16,7 +16,7 @@ import { CLEAN, COMMITTED, Row, UNCOMMITTED } from './row.ts';
 import type { StoredRow } from './state-table.ts';
 
 /** Rows on disk, as a `StateTable` has them. */
-export interface RowTable {
+export interface DiskTable {
   readonly rowCount: number;
   read(key: string): Buffer | undefined;
   put(key: string, value: Buffer): void;
@@ -46,11 +46,11 @@ export interface RowCodec<K> extends RowWriter {
  * once for many changes.
  */
 export class LayeredTable<K> {
-  readonly #table: RowTable;
+  readonly #table: DiskTable;
   readonly #codec: RowCodec<K>;
   readonly #rows = new BigMap<string | number, Row<K>>();
   readonly #cleanBytesMax: number;
-  readonly #changed = new ChangedRows<K>(() => this.#notClean());
+  readonly #changed = new ChangedRows<Row<K>>(() => this.#notClean());
   /** Values on their way to disk: LMDB reads them when it commits. */
   readonly #arena = new Arena();
   #uncommitted: Row<K>[] = [];
@@ -61,7 +61,7 @@ export class LayeredTable<K> {
   /** Nothing has ever been written there, so that nothing need be looked for. */
   #isDiskEmpty: boolean;
 
-  constructor(table: RowTable, codec: RowCodec<K>, cleanBytesMax = CLEAN_ROWS_MAX_BYTES) {
+  constructor(table: DiskTable, codec: RowCodec<K>, cleanBytesMax = CLEAN_ROWS_MAX_BYTES) {
     this.#table = table;
     this.#isDiskEmpty = table.rowCount === 0;
     this.#codec = codec;
@@ -131,7 +131,7 @@ export class LayeredTable<K> {
       const { committed } = row;
       if (committed === null) {
         // It was clean, or is on disk by now: what is on disk counts.
-        this.#changed.settled(row);
+        this.#changed.settled(row.sortKey);
         this.#delete(row);
         continue;
       }
@@ -168,10 +168,10 @@ export class LayeredTable<K> {
     const isInRange = ({ sortKey }: Row<K>): boolean =>
       isReverse ? from === null || sortKey >= from : to === null || sortKey <= to;
     const step = (bound: string | null, isBeyond: boolean): Row<K> | undefined => {
-      const row = isReverse
+      const found = isReverse
         ? this.#changed.previous(bound, isBeyond)
         : this.#changed.next(bound, isBeyond);
-      return row !== undefined && isInRange(row) ? row : undefined;
+      return found !== undefined && isInRange(found[1]) ? found[1] : undefined;
     };
     let ours = step(isReverse ? to : from, false);
     for (const [key, value] of this.#table.rows(from, to, isReverse)) {
@@ -223,7 +223,7 @@ export class LayeredTable<K> {
     this.#committed = [];
     this.#committedBytes = 0;
     try {
-      for await (const slice of inKeyOrder(rows, SPILL_SLICE_ROWS)) {
+      for await (const slice of inKeyOrder(rows, bySortKey, SPILL_SLICE_ROWS)) {
         this.#isDiskEmpty = false;
         await environment.write(() => {
           for (const row of slice) this.#toDisk(row);
@@ -255,7 +255,7 @@ export class LayeredTable<K> {
   #write(row: Row<K>, stored: unknown, timestamp: number): void {
     if (row.layer !== UNCOMMITTED) {
       if (row.layer === CLEAN) {
-        this.#changed.changed(row);
+        this.#changed.changed(row.sortKey, row);
         this.#clean.remove(row);
       } else row.committed = { stored: row.stored, timestamp: row.timestamp };
       row.layer = UNCOMMITTED;
@@ -270,7 +270,6 @@ export class LayeredTable<K> {
   #toDisk(row: Row<K>): void {
     row.isSpilling = false;
     const { committed } = row;
-    row.committed = null;
     const stored = committed === null ? row.stored : committed.stored;
     if (stored === null) {
       this.#table.remove(row.sortKey);
@@ -285,10 +284,15 @@ export class LayeredTable<K> {
   }
 
   #onDisk(row: Row<K>): void {
-    // Written once more meanwhile, and perhaps committed.
-    if (row.layer !== COMMITTED || row.isSpilling) return;
+    // Written and committed once more meanwhile: that is to be written yet.
+    if (row.isSpilling) return;
+    if (row.layer === UNCOMMITTED) {
+      // What was committed before is on disk now, and need not be kept for undoing.
+      row.committed = null;
+      return;
+    }
     row.layer = CLEAN;
-    this.#changed.settled(row);
+    this.#changed.settled(row.sortKey);
     if (row.stored === null) this.#delete(row);
     else this.#clean.add(row);
   }
@@ -324,7 +328,11 @@ export class LayeredTable<K> {
     this.#bytes -= row.bytes;
   }
 
-  *#notClean(): Iterable<Row<K>> {
-    for (const row of this.#rows.values()) if (row.layer !== CLEAN) yield row;
+  *#notClean(): Iterable<SortedRow<Row<K>>> {
+    for (const row of this.#rows.values()) if (row.layer !== CLEAN) yield [row.sortKey, row];
   }
+}
+
+function bySortKey(a: Row<unknown>, b: Row<unknown>): number {
+  return a.sortKey < b.sortKey ? -1 : a.sortKey > b.sortKey ? 1 : 0;
 }

@@ -4,16 +4,16 @@ import type { RecordSerde } from '../../serdes/serde.ts';
 import { isInvalidRange } from '../invalid-range.ts';
 import type { KeyValueEntry, KeyValuePut, KeyValueStore } from '../key-value-store.ts';
 import { KeyCodec } from '../memory/key-codec.ts';
-import { ValueCodec, type HeaderKeeping } from '../memory/value-codec.ts';
+import type { HeaderKeeping } from '../memory/value-codec.ts';
 import { StoreMeasures } from '../measures.ts';
 import type { PartitionAppender } from '../partition-appender.ts';
+import { spanSerde, type ByteSpan } from '../rows/byte-span.ts';
+import { NO_ROW } from '../rows/row-table.ts';
+import { RowValues } from '../rows/row-values.ts';
 import type { PersistentStore, StoreContext, StoreLogger } from '../store.ts';
 import { environmentOf } from './environment-of.ts';
 import type { StateEnvironment } from './environment.ts';
-import { keyedCodec } from './keyed-codec.ts';
-import { LayeredTable, type RowCodec } from './layered-table.ts';
-import { RowFormat } from './row-format.ts';
-import type { Row } from './row.ts';
+import { LayeredRows } from './layered-rows.ts';
 
 export interface PersistentKeyValueStoreOptions {
   /** Default: timestamped. A plain store's entries have the timestamp -1; its changelog's records have theirs. */
@@ -35,18 +35,17 @@ export class PersistentKeyValueStore<K, V> implements KeyValueStore<K, V>, Persi
   isOpen = false;
 
   readonly #keys: KeyCodec<K>;
-  readonly #values: ValueCodec<V>;
-  readonly #codec: RowCodec<K>;
+  readonly #values: RowValues<V>;
   readonly #keepsTimestamps: boolean;
   #environment: StateEnvironment | null = null;
-  #table: LayeredTable<K> | null = null;
+  #table: LayeredRows | null = null;
   #changelog: PartitionAppender | null = null;
   #logger: StoreLogger | undefined;
   #committedOffset: bigint | null = null;
-  // An aggregation gets a key and then puts it: the second look-up is spared.
-  readonly #remembersKey: boolean;
-  #found: Row<K> | null = null;
-  #lastKey: K | undefined;
+  #found = NO_ROW;
+  /** Of the key that `keys` holds, at the table's epoch. */
+  #last = NO_ROW;
+  #lastEpoch = -1;
 
   constructor(
     name: string,
@@ -56,56 +55,62 @@ export class PersistentKeyValueStore<K, V> implements KeyValueStore<K, V>, Persi
   ) {
     this.name = name;
     this.#keys = new KeyCodec(keySerde);
-    this.#values = new ValueCodec(valueSerde, name, options.headers);
+    this.#values = new RowValues(valueSerde, options.headers);
     this.isTimestamped = options.isTimestamped ?? true;
     this.#keepsTimestamps = options.keepsTimestamps ?? this.isTimestamped;
-    this.#remembersKey = keySerde.isImmutable === true;
-    this.#codec = keyedCodec(this.#keys, new RowFormat(this.#values));
   }
 
   open(context: StoreContext, changelog: PartitionAppender | null): void {
     const environment = environmentOf(context, this);
     this.#logger = context.logger;
     this.#environment = environment;
-    this.#table = new LayeredTable(environment.table(this.name), this.#codec);
+    this.#table = new LayeredRows(environment.table(this.name));
     this.#committedOffset = environment.offset(this.name);
     this.#changelog = changelog;
     this.isOpen = true;
   }
 
   get foundTimestamp(): number {
-    return this.#found === null ? -1 : this.#found.timestamp;
+    return this.#found === NO_ROW ? -1 : this.#rows.timestamp(this.#found);
   }
 
   get(key: K): V | null {
-    const row = this.#rows.find(key);
+    const row = this.#find(key);
     this.#found = row;
-    if (row === null) return null;
-    if (this.#remembersKey) this.#lastKey = key;
-    return this.#values.fromStored(row.stored);
+    return row === NO_ROW ? null : this.#values.read(this.#rows.value(row));
   }
 
   getEntry(key: K): KeyValueEntry<K, V> | null {
-    const row = this.#rows.find(key);
-    return row === null ? null : this.#view(row);
+    const row = this.#find(key);
+    if (row === NO_ROW) return null;
+    const rows = this.#rows;
+    return this.#view(this.#keys.own(key), rows.value(row), rows.timestamp(row));
   }
 
   put(key: K, value: V | null, timestamp = -1, headers?: RecordHeaders | null): void {
-    const stored = value === null ? null : this.#values.toStored(value, headers);
+    // An aggregation gets a key and then puts it: the second look-up is spared.
+    const known = this.#lastOf(key);
+    const keyEnd = this.#keys.hold(key);
+    const isTombstone = value === null;
+    if (!isTombstone) this.#values.write(value, headers);
     // The changelog first: if it refuses the record, the store is as it was.
-    if (this.#changelog !== null) {
-      const keyEnd = this.#keys.write(key);
-      this.#changelog.append(
-        timestamp,
-        this.#keys.buffer,
-        0,
-        keyEnd,
-        stored,
-        this.#values.storedSerde,
-        this.#values.changelogHeaders(stored, headers),
-      );
-    }
-    this.#set(key, stored, this.#keepsTimestamps ? timestamp : -1);
+    this.#changelog?.append(
+      timestamp,
+      this.#keys.buffer,
+      0,
+      keyEnd,
+      isTombstone ? null : this.#values.payload,
+      spanSerde,
+      this.#values.changelogHeaders(isTombstone, headers),
+    );
+    const rows = this.#rows;
+    const stored = isTombstone ? null : this.#values.row;
+    const storedTimestamp = this.#keepsTimestamps ? timestamp : -1;
+    let row = known;
+    if (row === NO_ROW) row = rows.put(this.#keys.buffer, 0, keyEnd, stored, storedTimestamp);
+    else rows.update(row, stored, storedTimestamp);
+    this.#last = isTombstone ? NO_ROW : row;
+    this.#lastEpoch = rows.epoch;
   }
 
   putIfAbsent(key: K, value: V | null, timestamp?: number, headers?: RecordHeaders): V | null {
@@ -144,9 +149,9 @@ export class PersistentKeyValueStore<K, V> implements KeyValueStore<K, V>, Persi
     const text = Buffer.from(prefix).toString('latin1');
     this.measures.openIterators++;
     try {
-      for (const row of this.#rows.range(text, null, false)) {
-        if (!row.sortKey.startsWith(text)) return;
-        yield this.#view(row);
+      for (const { sortKey, value, timestamp } of this.#rows.range(text, null, false)) {
+        if (!sortKey.startsWith(text)) return;
+        yield this.#view(this.#keys.fromLatin1(sortKey), value, timestamp);
       }
     } finally {
       this.measures.openIterators--;
@@ -158,10 +163,15 @@ export class PersistentKeyValueStore<K, V> implements KeyValueStore<K, V>, Persi
   }
 
   restore(cursor: RecordCursor): void {
-    const { buffer, keyStart } = cursor;
+    const { buffer, keyStart, keyEnd } = cursor;
     if (keyStart < 0) return;
-    const key = this.#keys.read(buffer, keyStart, cursor.keyEnd);
-    this.#set(key, this.#values.restored(cursor), this.#keepsTimestamps ? cursor.timestamp : -1);
+    const isTombstone = cursor.valueStart < 0;
+    if (!isTombstone) this.#values.restore(cursor);
+    // What a source topic holds may be anything, and is not to be found out later.
+    if (this.#changelog === null) this.#check(cursor);
+    const timestamp = this.#keepsTimestamps ? cursor.timestamp : -1;
+    this.#rows.put(buffer, keyStart, keyEnd, isTombstone ? null : this.#values.row, timestamp);
+    this.#last = NO_ROW;
   }
 
   committedOffset(): bigint | null {
@@ -189,26 +199,38 @@ export class PersistentKeyValueStore<K, V> implements KeyValueStore<K, V>, Persi
   close(): void {
     this.isOpen = false;
     this.#changelog = null;
-    this.#found = null;
-    this.#lastKey = undefined;
+    this.#found = NO_ROW;
+    this.#last = NO_ROW;
+    this.#keys.letGo();
     this.#table?.clear();
     this.#table = null;
     this.#environment = null;
   }
 
-  get #rows(): LayeredTable<K> {
+  get #rows(): LayeredRows {
     if (this.#table === null) throw new InvariantError(`The store ${this.name} is not open`);
     return this.#table;
   }
 
-  #set(key: K, stored: unknown, timestamp: number): void {
-    const found = this.#found;
-    if (found !== null && !found.isForgotten && key === this.#lastKey) {
-      this.#lastKey = undefined;
-      this.#rows.update(found, stored, timestamp);
-      return;
-    }
-    this.#rows.put(key, stored, timestamp);
+  #find(key: K): number {
+    const known = this.#lastOf(key);
+    if (known !== NO_ROW) return known;
+    const rows = this.#rows;
+    const end = this.#keys.hold(key);
+    this.#last = rows.find(this.#keys.buffer, 0, end);
+    this.#lastEpoch = rows.epoch;
+    return this.#last;
+  }
+
+  /** The row of this key, if it was found last and is still there. */
+  #lastOf(key: K): number {
+    const isLast = this.#keys.holds(key) && this.#lastEpoch === this.#rows.epoch;
+    return isLast ? this.#last : NO_ROW;
+  }
+
+  #check(cursor: RecordCursor): void {
+    this.#keys.read(cursor.buffer, cursor.keyStart, cursor.keyEnd);
+    if (cursor.valueStart >= 0) this.#values.read(this.#values.row);
   }
 
   #sortKey(key: K | null): string | null {
@@ -223,15 +245,17 @@ export class PersistentKeyValueStore<K, V> implements KeyValueStore<K, V>, Persi
     if (isInvalidRange(from, to, this.name, this.#logger)) return;
     this.measures.openIterators++;
     try {
-      for (const row of this.#rows.range(from, to, isReverse)) yield this.#view(row);
+      for (const { sortKey, value, timestamp } of this.#rows.range(from, to, isReverse)) {
+        yield this.#view(this.#keys.fromLatin1(sortKey), value, timestamp);
+      }
     } finally {
       this.measures.openIterators--;
     }
   }
 
-  #view({ key, stored, timestamp }: Row<K>): KeyValueEntry<K, V> {
-    const value = this.#values.fromStored(stored);
+  #view(key: K, stored: ByteSpan, timestamp: number): KeyValueEntry<K, V> {
     const headers = this.#values.headersOf(stored);
+    const value = this.#values.read(stored);
     return headers === undefined ? { key, value, timestamp } : { key, value, timestamp, headers };
   }
 }

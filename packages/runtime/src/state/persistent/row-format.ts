@@ -1,9 +1,8 @@
 import { readInt64AsNumber, RecordHeaders, writeInt64FromNumber } from '@millrace/protocol';
+import { readHeaders, writeHeaders } from '../rows/row-headers.ts';
 import type { ValueCodec } from '../memory/value-codec.ts';
 
 const TIMESTAMP_BYTES = 8;
-const LENGTH_BYTES = 4;
-const NULL_LENGTH = -1;
 
 export interface ReadValue {
   stored: unknown;
@@ -50,39 +49,4 @@ export class RowFormat<V> {
     );
     return this.#read;
   }
-}
-
-function writeHeaders(
-  headers: RecordHeaders | undefined,
-  target: Buffer,
-  position: number,
-): number {
-  let end = position + LENGTH_BYTES;
-  if (end > target.length) return -1;
-  target.writeInt32BE(headers?.size ?? 0, position);
-  for (const { key, value } of headers ?? []) {
-    const keyBytes = Buffer.byteLength(key);
-    const valueBytes = value?.length ?? 0;
-    if (end + 2 * LENGTH_BYTES + keyBytes + valueBytes > target.length) return -1;
-    target.writeInt32BE(keyBytes, end);
-    end += LENGTH_BYTES;
-    end += target.write(key, end);
-    target.writeInt32BE(value === null ? NULL_LENGTH : valueBytes, end);
-    end += LENGTH_BYTES;
-    if (value !== null) end += value.copy(target, end);
-  }
-  return end;
-}
-
-function readHeaders(source: Buffer, position: number, headers: RecordHeaders): number {
-  let end = position + LENGTH_BYTES;
-  for (let left = source.readInt32BE(position); left > 0; left--) {
-    const keyEnd = end + LENGTH_BYTES + source.readInt32BE(end);
-    const key = source.toString('utf8', end + LENGTH_BYTES, keyEnd);
-    const valueBytes = source.readInt32BE(keyEnd);
-    const valueStart = keyEnd + LENGTH_BYTES;
-    end = valueStart + Math.max(0, valueBytes);
-    headers.add(key, valueBytes < 0 ? null : Buffer.from(source.subarray(valueStart, end)));
-  }
-  return end;
 }

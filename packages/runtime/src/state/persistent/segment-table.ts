@@ -1,12 +1,12 @@
 import type { StateEnvironment } from './environment.ts';
-import type { RowTable } from './layered-table.ts';
+import type { DiskTable } from './layered-table.ts';
 import type { StateTable, StoredRow } from './state-table.ts';
 
 /**
  * The table of one segment, made when something is written to it first: segments that expire before
  * that, as many as pass between two commits, take no room in the environment.
  */
-export class SegmentTable implements RowTable {
+export class SegmentTable implements DiskTable {
   readonly #environment: StateEnvironment;
   readonly #name: string;
   #table: StateTable | null = null;

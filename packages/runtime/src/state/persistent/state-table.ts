@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Database } from 'lmdb';
 import { LMDB_INLINE_KEY_MAX_BYTES } from '../limits.ts';
+import type { ByteSpan } from '../rows/byte-span.ts';
+import { copyBytes } from '../rows/copy-bytes.ts';
 
 /** The first byte of every key on disk; LMDB has no empty keys. */
 const INLINE = 1;
@@ -48,6 +50,28 @@ export class StateTable {
     } catch (error) {
       throw this.#asError(error);
     }
+  }
+
+  /** `read` by the key's bytes. */
+  readAt(key: ByteSpan): Buffer | undefined {
+    if (key.end - key.start > LMDB_INLINE_KEY_MAX_BYTES) return this.read(textOf(key));
+    try {
+      return this.#database.getBinaryFast(this.#inlineAt(key));
+    } catch (error) {
+      throw this.#asError(error);
+    }
+  }
+
+  /** `put` by the key's bytes. */
+  putAt(key: ByteSpan, value: Buffer): void {
+    if (key.end - key.start > LMDB_INLINE_KEY_MAX_BYTES) this.put(textOf(key), value);
+    else void this.#database.put(this.#inlineAt(key), value);
+  }
+
+  /** `remove` by the key's bytes. */
+  removeAt(key: ByteSpan): void {
+    if (key.end - key.start > LMDB_INLINE_KEY_MAX_BYTES) this.remove(textOf(key));
+    else void this.#database.remove(this.#inlineAt(key));
   }
 
   /** Only inside of the environment's `write`, whose end is when the value's memory may be used again. */
@@ -164,6 +188,16 @@ export class StateTable {
     const length = this.#key.write(key, 1, 'latin1');
     return this.#key.subarray(0, 1 + length);
   }
+
+  #inlineAt({ buffer, start, end }: ByteSpan): Buffer {
+    this.#key[0] = INLINE;
+    copyBytes(buffer, start, end, this.#key, 1);
+    return this.#key.subarray(0, 1 + end - start);
+  }
+}
+
+function textOf({ buffer, start, end }: ByteSpan): string {
+  return buffer.toString('latin1', start, end);
 }
 
 function hashed(key: string): Buffer {
