@@ -42,6 +42,9 @@ export const UNIX_SOCKET_PATH_BYTES = 107;
 /** Producer ids that are reserved on disk at one time, as Kafka's block. */
 export const PRODUCER_ID_BLOCK_SIZE = 1000;
 
+/** A message in an answer, which may name what the request named; the protocol ends at 32767 bytes. */
+export const ERROR_MESSAGE_CHARACTERS = 2_000;
+
 /** Topic names, Kafka's bound: directory names add partition and suffix. */
 export const TOPIC_NAME_CHARACTERS = 249;
 

@@ -5,6 +5,7 @@ import type { GroupClient, JoinRequest, JoinResult } from './group-service.ts';
 import {
   GROUP_MEMBERS,
   GROUP_PENDING_MEMBERS,
+  MEMBER_ID_PREFIX_CHARACTERS,
   MEMBER_PROTOCOLS,
   NEW_MEMBER_JOIN_TIMEOUT_MS,
 } from './limits.ts';
@@ -68,7 +69,7 @@ export class JoinPhase {
 
   #joinNew(group: Group, request: JoinRequest, client: GroupClient): JoinAnswer {
     const { groupInstanceId } = request;
-    const memberId = `${groupInstanceId ?? client.clientId}-${this.#context.newUuid()}`;
+    const memberId = `${memberIdPrefix(groupInstanceId ?? client.clientId)}-${this.#context.newUuid()}`;
     if (groupInstanceId !== null) {
       const oldMemberId = group.staticMemberId(groupInstanceId);
       const old = oldMemberId === undefined ? undefined : group.member(oldMemberId);
@@ -245,4 +246,10 @@ export class JoinPhase {
 
 function why(what: string, request: JoinRequest): string {
   return `${what}; client's reason: ${request.reason ?? 'not given'}`;
+}
+
+function memberIdPrefix(name: string): string {
+  if (name.length <= MEMBER_ID_PREFIX_CHARACTERS) return name;
+  // Half a pair would be another character when the client says it again.
+  return name.slice(0, MEMBER_ID_PREFIX_CHARACTERS).replace(/[\ud800-\udbff]$/, '');
 }

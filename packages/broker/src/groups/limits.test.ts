@@ -1,7 +1,7 @@
 import { errorCodes } from '@millrace/protocol';
 import { describe, expect, it } from 'vitest';
 import { GROUP_PENDING_MEMBERS, GROUPS, MEMBER_PROTOCOLS } from './limits.ts';
-import { commitOf, GroupFixture } from './test-support/group-fixture.ts';
+import { commitOf, GroupFixture, TestClient } from './test-support/group-fixture.ts';
 
 describe('bounds of the coordinator', () => {
   it('refuses one group more than it holds, by commit and by join, and takes it when there is room', () => {
@@ -21,6 +21,16 @@ describe('bounds of the coordinator', () => {
     expect(group.join().result?.errorCode).toBe(errorCodes.GROUP_MAX_SIZE_REACHED);
     group.clock.advance(10_000);
     expect(group.join().result?.errorCode).toBe(errorCodes.MEMBER_ID_REQUIRED);
+  });
+
+  it('gives the longest of names a member id that an answer can hold', () => {
+    const group = new GroupFixture();
+    const names = ['y'.repeat(32_767), `${'y'.repeat(999)}\u{1f600}`.padEnd(8_000, 'z')];
+    for (const name of names) {
+      const { memberId } = group.join({}, new TestClient(name)).result ?? {};
+      expect(memberId).toMatch(/^y{999,1000}-/);
+      expect(Buffer.from(memberId ?? '').toString()).toBe(memberId);
+    }
   });
 
   it('refuses a member with too many protocols', () => {

@@ -9,6 +9,9 @@ export const GROUP_MEMBERS = 10_000;
 /** Ids given out with MEMBER_ID_REQUIRED that no member has come back with yet, per group. */
 export const GROUP_PENDING_MEMBERS = 10_000;
 
+/** What a member id tells of its client; the longest of client ids would leave no room for the rest. */
+export const MEMBER_ID_PREFIX_CHARACTERS = 1_000;
+
 /** Protocols that one member may offer; above it INCONSISTENT_GROUP_PROTOCOL. */
 export const MEMBER_PROTOCOLS = 1_000;
 

@@ -3,11 +3,13 @@ import {
   decodeRequestHeader,
   encodeResponse,
   errorCodes,
+  ProtocolError,
   type Api,
 } from '@millrace/protocol';
 import type { ClientConnection, RequestContext } from '../handlers/handler.ts';
 import type { HandlerRegistry, RegisteredHandler } from '../handlers/registry.ts';
 import type { BrokerServices } from '../services.ts';
+import { withShortMessages } from './short-messages.ts';
 
 const API_VERSIONS_KEY = 18;
 
@@ -94,5 +96,12 @@ function encode(
   correlationId: number,
   response: unknown,
 ): Buffer[] | null {
-  return response === null ? null : encodeResponse(api, apiVersion, correlationId, response);
+  if (response === null) return null;
+  try {
+    return encodeResponse(api, apiVersion, correlationId, response);
+  } catch (error) {
+    if (!(error instanceof ProtocolError)) throw error;
+    // Error messages repeat what the request named, and may be too long for it.
+    return encodeResponse(api, apiVersion, correlationId, withShortMessages(response));
+  }
 }

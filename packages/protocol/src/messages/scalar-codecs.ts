@@ -1,4 +1,4 @@
-import { InvalidValueError } from '../bytes/protocol-error.ts';
+import { InvalidLengthError, InvalidValueError } from '../bytes/protocol-error.ts';
 import { ZERO_UUID } from '../bytes/uuid.ts';
 import type { Codec } from './codec.ts';
 import type { ScalarName } from './field.ts';
@@ -88,7 +88,14 @@ function stringCodec(encoding: Encoding): Codec {
       const length = readStringLength(reader, encoding);
       if (length < 0) return null;
       const start = reader.skip(length);
-      return reader.buffer.toString('utf8', start, start + length);
+      const text = reader.buffer.toString('utf8', start, start + length);
+      // What is no UTF-8 grows as it is replaced; it must fit when it is said again.
+      if (text.length * 3 > MAX_STRING_BYTES && Buffer.byteLength(text) > MAX_STRING_BYTES) {
+        throw new InvalidLengthError(
+          `a string whose ${length} bytes are no UTF-8 exceeds the protocol's ${MAX_STRING_BYTES} when they are replaced`,
+        );
+      }
+      return text;
     },
     write(writer, value) {
       if (value === null) {
