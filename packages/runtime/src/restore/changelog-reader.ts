@@ -51,7 +51,9 @@ export class ChangelogReader {
     this.target = target;
     this.startOffset = startOffset;
     this.endOffset = endOffset;
-    this.#walker = new RecordWalker(target.topic, target.partition, startOffset);
+    // A store copies what it keeps (`StateStore.restore`).
+    const { topic, partition } = target;
+    this.#walker = new RecordWalker(topic, partition, startOffset, { recycles: true });
   }
 
   get position(): bigint {

@@ -1,6 +1,6 @@
 import { STORE_KEY_INITIAL_BYTES, STORE_KEY_MAX_BYTES } from '../limits.ts';
 import { SerializationError } from '../../serdes/serialization-error.ts';
-import type { RecordSerde } from '../../serdes/serde.ts';
+import { isDetached, type RecordSerde } from '../../serdes/serde.ts';
 
 export type MapKey = string | number;
 
@@ -10,6 +10,7 @@ export type MapKey = string | number;
  */
 export class KeyCodec<K> {
   readonly serde: RecordSerde<K>;
+  readonly #isDetached: boolean;
   readonly #suffixBytes: number;
   buffer: Buffer;
   /** The key whose bytes stand at the start of `buffer`, if its type cannot be changed in place. */
@@ -19,6 +20,7 @@ export class KeyCodec<K> {
   /** `suffixBytes` is room that is kept free behind the key, for a window's start. */
   constructor(serde: RecordSerde<K>, suffixBytes = 0) {
     this.serde = serde;
+    this.#isDetached = isDetached(serde);
     this.#suffixBytes = suffixBytes;
     this.buffer = Buffer.allocUnsafeSlow(STORE_KEY_INITIAL_BYTES);
   }
@@ -73,7 +75,8 @@ export class KeyCodec<K> {
   /** A key that nobody else can change: itself, or a copy if its type can be changed in place. */
   own(key: K): K {
     if (this.serde.isImmutable === true) return key;
-    return this.serde.read(this.buffer, 0, this.write(key));
+    const end = this.write(key);
+    return this.read(this.buffer, 0, end);
   }
 
   /** The key's bytes as a latin1 string: strings in the order of their bytes. */
@@ -92,6 +95,8 @@ export class KeyCodec<K> {
 
   /** The key whose bytes stand at `start`, free of that buffer. */
   read(source: Buffer, start: number, end: number): K {
-    return this.serde.read(source, start, end);
+    if (this.#isDetached) return this.serde.read(source, start, end);
+    const copy = Buffer.from(source.subarray(start, end));
+    return this.serde.read(copy, 0, copy.length);
   }
 }
