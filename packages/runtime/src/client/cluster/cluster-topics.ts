@@ -1,8 +1,10 @@
 import { errorCodes, ZERO_UUID } from '@millrace/protocol';
 import type { MetadataResponse } from '@millrace/protocol';
+import { TimeoutError } from '../../errors.ts';
 import type { StreamsError } from '../../errors.ts';
 import { apiUses } from '../apis.ts';
 import { brokerError } from '../broker-errors.ts';
+import { TOPIC_VISIBLE_POLL_MS } from '../limits.ts';
 import type { NewTopic } from '../ports.ts';
 import { outcomeOf, withDetail } from './cluster-calls.ts';
 import type { ClusterCalls } from './cluster-calls.ts';
@@ -48,15 +50,16 @@ export class ClusterTopics {
   }
 
   /**
+   * Resolves when brokers tell of the new topics and their leaders, so that the next call finds them.
    * A partition count of -1 is the broker's default. With `validateOnly` nothing is created: the
    * brokers only say what is wrong.
    */
-  create(
+  async create(
     topics: readonly NewTopic[],
     { validateOnly = false }: { readonly validateOnly?: boolean } = {},
   ): Promise<TopicOutcomes> {
     const { requestTimeoutMs } = this.#calls.context;
-    return this.#calls.retry('create topics', async () => {
+    const outcomes = await this.#calls.retry('create topics', async () => {
       const response = await this.#calls.send(
         await this.#calls.controller(),
         apiUses.createTopics,
@@ -78,11 +81,18 @@ export class ClusterTopics {
         }),
       );
     });
+    if (!validateOnly) {
+      await this.#waitUntil('see new topics', succeeded(outcomes), (found) =>
+        found.every((each) => each?.partitions.every(({ leader }) => leader >= 0) === true),
+      );
+    }
+    return outcomes;
   }
 
-  delete(topics: readonly string[]): Promise<TopicOutcomes> {
+  /** Resolves when brokers do not tell of the topics any more. */
+  async delete(topics: readonly string[]): Promise<TopicOutcomes> {
     const { requestTimeoutMs } = this.#calls.context;
-    return this.#calls.retry('delete topics', async () => {
+    const outcomes = await this.#calls.retry('delete topics', async () => {
       const response = await this.#calls.send(
         await this.#calls.controller(),
         apiUses.deleteTopics,
@@ -96,16 +106,20 @@ export class ClusterTopics {
         }),
       );
     });
+    await this.#waitUntil('see topics gone', succeeded(outcomes), (found) =>
+      found.every((each) => each === undefined),
+    );
+    return outcomes;
   }
 
-  /** Sets the partition count, which can only grow (KIP-195). */
-  extend(
+  /** Sets the partition count, which can only grow (KIP-195). Resolves when brokers tell of it. */
+  async extend(
     topic: string,
     partitionCount: number,
     { validateOnly = false }: { readonly validateOnly?: boolean } = {},
   ): Promise<StreamsError | null> {
     const { requestTimeoutMs } = this.#calls.context;
-    return this.#calls.retry(`add partitions to ${topic}`, async () => {
+    const outcome = await this.#calls.retry(`add partitions to ${topic}`, async () => {
       const response = await this.#calls.send(
         await this.#calls.controller(),
         apiUses.createPartitions,
@@ -115,13 +129,39 @@ export class ClusterTopics {
           validateOnly,
         },
       );
-      let outcome: StreamsError | null = null;
+      let refusal: StreamsError | null = null;
       for (const { errorCode, errorMessage } of response.results) {
         const text = `Topic ${topic} cannot have ${partitionCount} partitions`;
-        outcome ??= outcomeOf(errorCode, withDetail(text, errorMessage), { topic });
+        refusal ??= outcomeOf(errorCode, withDetail(text, errorMessage), { topic });
       }
-      return outcome;
+      return refusal;
     });
+    if (outcome === null && !validateOnly) {
+      await this.#waitUntil('see new partitions', [topic], ([found]) => {
+        const partitions = found?.partitions ?? [];
+        return partitions.length >= partitionCount && partitions.every(({ leader }) => leader >= 0);
+      });
+    }
+    return outcome;
+  }
+
+  /** What the controller has done, brokers tell a moment later. */
+  async #waitUntil(
+    what: string,
+    topics: readonly string[],
+    isDone: (found: readonly (ClusterTopic | undefined)[]) => boolean,
+  ): Promise<void> {
+    if (topics.length === 0) return;
+    const { clock, sleeper, timeoutMs } = this.#calls.context;
+    const startedAt = clock.monotonicMs();
+    for (;;) {
+      const described = await this.describe(topics);
+      if (isDone(topics.map((topic) => described.get(topic)))) return;
+      if (clock.monotonicMs() - startedAt > timeoutMs) {
+        throw new TimeoutError(`Could not ${what} within ${timeoutMs} ms: ${topics.join(', ')}`);
+      }
+      await sleeper.sleep(TOPIC_VISIBLE_POLL_MS);
+    }
   }
 
   async #describe(topics: readonly string[] | null): Promise<Map<string, ClusterTopic>> {
@@ -139,6 +179,10 @@ export class ClusterTopics {
     }
     return found;
   }
+}
+
+function succeeded(outcomes: TopicOutcomes): string[] {
+  return [...outcomes].flatMap(([topic, error]) => (error === null ? [topic] : []));
 }
 
 function toClusterTopic(
