@@ -4,6 +4,7 @@ import { pino } from 'pino';
 import { collectConfig, parsePort } from './config-option.ts';
 import { ExitCode } from './exit-codes.ts';
 import { STOP_DEADLINE_MS } from './limits.ts';
+import { listenForSignals } from './signals.ts';
 import type { Terminal } from './terminal.ts';
 
 interface BrokerOptions {
@@ -75,24 +76,4 @@ async function stop(broker: EmbeddedBroker, terminal: Terminal): Promise<void> {
   } finally {
     clearTimeout(deadline);
   }
-}
-
-interface Signals {
-  readonly received: Promise<void>;
-  end(): void;
-}
-
-/** The first signal asks for a stop, a second one ends the process as it would by default. */
-function listenForSignals(): Signals {
-  let onSignal = (): void => undefined;
-  const received = new Promise<void>((resolve) => {
-    onSignal = resolve;
-  });
-  process.once('SIGINT', onSignal).once('SIGTERM', onSignal);
-  return {
-    received,
-    end: () => {
-      process.removeListener('SIGINT', onSignal).removeListener('SIGTERM', onSignal);
-    },
-  };
 }

@@ -4,20 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { startBroker } from '@millrace/broker';
 import { afterEach, describe, expect, it } from 'vitest';
-import { run } from './program.ts';
-
-interface Result {
-  readonly code: number;
-  readonly out: string;
-  readonly err: string;
-}
-
-async function millrace(...args: string[]): Promise<Result> {
-  const out: string[] = [];
-  const err: string[] = [];
-  const code = await run(args, { out: (text) => out.push(text), err: (text) => err.push(text) });
-  return { code, out: out.join('\n'), err: err.join('\n') };
-}
+import { millrace } from './test-support/millrace.ts';
 
 const directories: string[] = [];
 

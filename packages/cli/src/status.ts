@@ -1,5 +1,7 @@
 import { adminRequest } from '@millrace/broker';
 import type { Command } from 'commander';
+import { toJsonLine } from './json-lines.ts';
+import { renderFields, type Cell } from './table.ts';
 import type { Terminal } from './terminal.ts';
 
 /** `millrace status`: what the broker on a data directory says of itself. */
@@ -10,14 +12,11 @@ export function addStatusCommand(program: Command, terminal: Terminal): void {
     .requiredOption('-d, --data-dir <path>', 'data directory of the running broker')
     .option('--json', 'as JSON')
     .action(async (options: { dataDir: string; json?: boolean }) => {
-      const status = (await adminRequest(options.dataDir, 'status')) as Record<string, unknown>;
+      const status = (await adminRequest(options.dataDir, 'status')) as Record<string, Cell>;
       if (options.json === true) {
-        terminal.out(JSON.stringify(status));
+        terminal.out(toJsonLine(status));
         return;
       }
-      const width = Math.max(...Object.keys(status).map((name) => name.length));
-      for (const [name, value] of Object.entries(status)) {
-        terminal.out(`${name.padEnd(width)}  ${String(value)}`);
-      }
+      terminal.out(renderFields(Object.entries(status)));
     });
 }

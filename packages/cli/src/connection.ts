@@ -1,0 +1,156 @@
+import { adminRequest, AdminRequestError } from '@millrace/broker';
+import {
+  ConnectionError,
+  connect,
+  createLogger,
+  TimeoutError,
+  type ClusterAdmin,
+  type KafkaClient,
+} from '@millrace/runtime/cluster';
+import type { Command } from 'commander';
+import { collectConfig } from './config-option.ts';
+import { CommandError } from './errors.ts';
+import { CLOSE_TIMEOUT_MS, TIMEOUT_DEFAULT_MS } from './limits.ts';
+import type { Terminal } from './terminal.ts';
+import { parseTimeout } from './times.ts';
+
+export interface ConnectionOptions {
+  readonly bootstrapServers?: string;
+  readonly dataDir?: string;
+  readonly clientConfig: Readonly<Record<string, string>>;
+  readonly timeout: number;
+  readonly json?: boolean;
+}
+
+/** A cluster that a command has reached. */
+export interface Session {
+  readonly client: KafkaClient;
+  readonly cluster: ClusterAdmin;
+  readonly timeoutMs: number;
+}
+
+/** Where `millrace broker` listens when it is told nothing else. */
+const DEFAULT_SERVERS = '127.0.0.1:9092';
+/** A request that takes longer is sent to another broker, if there is time. */
+const REQUEST_TIMEOUT_MS = 30_000;
+
+/** The options that every command over a connection has. */
+export function addConnectionOptions(command: Command): Command {
+  return command
+    .option(
+      '-b, --bootstrap-servers <host:port,...>',
+      'brokers to begin with. Default: $MILLRACE_BOOTSTRAP_SERVERS',
+    )
+    .option(
+      '-d, --data-dir <path>',
+      'data directory of a running embedded broker, instead. Default: $MILLRACE_DATA_DIR; ' +
+        `without any of these, ${DEFAULT_SERVERS}`,
+    )
+    .option(
+      '--client-config <key=value>',
+      'how brokers are reached, such as security.protocol=SASL_SSL; may be repeated',
+      collectConfig,
+      {},
+    )
+    .option(
+      '--timeout <duration>',
+      'longest wait for the brokers, such as 30s',
+      parseTimeout,
+      TIMEOUT_DEFAULT_MS,
+    )
+    .option('--json', 'as JSON');
+}
+
+/** Reaches the cluster, does `work` there, and ends the connections whatever came of it. */
+export async function withCluster<T>(
+  options: ConnectionOptions,
+  terminal: Terminal,
+  work: (session: Session) => Promise<T>,
+): Promise<T> {
+  const target = await findServers(options);
+  const timeoutMs = options.timeout;
+  const client = connect(
+    {
+      'bootstrap.servers': target.servers,
+      'request.timeout.ms': Math.min(REQUEST_TIMEOUT_MS, timeoutMs),
+      ...options.clientConfig,
+    },
+    { logger: createLogger({ level: 'warn' }, { write: (line) => warn(line, terminal) }) },
+  );
+  try {
+    const cluster = client.cluster(timeoutMs);
+    await reach(cluster, target);
+    return await work({ client, cluster, timeoutMs });
+  } finally {
+    await client.close(CLOSE_TIMEOUT_MS);
+  }
+}
+
+interface Target {
+  readonly servers: string;
+  /** Why there, for whoever finds nobody. */
+  readonly because: string;
+}
+
+async function findServers({ bootstrapServers, dataDir }: ConnectionOptions): Promise<Target> {
+  const { MILLRACE_BOOTSTRAP_SERVERS, MILLRACE_DATA_DIR } = process.env;
+  if (bootstrapServers !== undefined && dataDir !== undefined) {
+    throw new CommandError(
+      'COMMAND_INVALID',
+      '--bootstrap-servers and --data-dir both say where the broker is: leave one of them out.',
+    );
+  }
+  if (bootstrapServers !== undefined) {
+    return { servers: bootstrapServers, because: 'as --bootstrap-servers says' };
+  }
+  if (dataDir !== undefined) return ofDataDir(dataDir, '--data-dir');
+  if (MILLRACE_BOOTSTRAP_SERVERS) {
+    return {
+      servers: MILLRACE_BOOTSTRAP_SERVERS,
+      because: 'as MILLRACE_BOOTSTRAP_SERVERS in the environment says',
+    };
+  }
+  if (MILLRACE_DATA_DIR) return ofDataDir(MILLRACE_DATA_DIR, 'MILLRACE_DATA_DIR');
+  return {
+    servers: DEFAULT_SERVERS,
+    because: 'where `millrace broker` listens when it is told nothing else',
+  };
+}
+
+/** The broker on the data directory says itself where it listens. */
+async function ofDataDir(dataDir: string, source: string): Promise<Target> {
+  try {
+    const status = (await adminRequest(dataDir, 'status')) as { bootstrapServers: string };
+    return { servers: status.bootstrapServers, because: `as the broker on ${dataDir} says` };
+  } catch (error) {
+    if (!(error instanceof AdminRequestError) || error.code !== 'ADMIN_NOT_RUNNING') throw error;
+    throw new CommandError(
+      'BROKER_UNREACHABLE',
+      `${error.message} Start it with \`millrace broker --data-dir ${dataDir}\`, or correct ${source}; ` +
+        'a broker elsewhere is named by --bootstrap-servers.',
+      { cause: error },
+    );
+  }
+}
+
+async function reach(cluster: ClusterAdmin, { servers, because }: Target): Promise<void> {
+  try {
+    await cluster.reach(servers.split(',').length);
+  } catch (error) {
+    if (!(error instanceof ConnectionError || error instanceof TimeoutError)) throw error;
+    throw new CommandError(
+      'BROKER_UNREACHABLE',
+      `No broker answers at ${servers}, ${because}.\n` +
+        `  ${error.message}\n` +
+        'Start one with `millrace broker`, or say where yours is: --bootstrap-servers host:port, ' +
+        'or --data-dir of an embedded broker.',
+      { cause: error },
+    );
+  }
+}
+
+/** What the client has to say while it goes on, such as that a broker is away. */
+function warn(line: string, terminal: Terminal): void {
+  const { msg, err } = JSON.parse(line) as { msg?: string; err?: { message?: string } };
+  terminal.err(`millrace: ${msg ?? line}${err?.message === undefined ? '' : `: ${err.message}`}`);
+}
