@@ -6,7 +6,11 @@ import type { StorageErrors } from './storage-errors.ts';
 import type { TopicRegistry } from './topics/registry.ts';
 import { TRANSACTION_STATE_TOPIC } from './topics/topic.ts';
 import { TransactionCoordinator } from './transactions/coordinator.ts';
+import type { OpenTransaction } from './transactions/loader.ts';
 import type { ProducerIds } from './transactions/producer-ids.ts';
+
+/** What a producer's entry says where no transaction is open. */
+const NO_OFFSET = -1n;
 
 interface TransactionParts {
   readonly topics: TopicRegistry;
@@ -38,6 +42,19 @@ export function createTransactions(parts: TransactionParts): TransactionCoordina
     },
     topics,
     offsets: groups,
+    openTransactions: () => openTransactions(topics),
     producerIds,
   });
+}
+
+function* openTransactions(topics: TopicRegistry): Generator<OpenTransaction> {
+  for (const { name, partitions } of topics.all()) {
+    for (const { index, log } of partitions) {
+      for (const producer of log.producers()) {
+        if (producer.currentTxnFirstOffset === NO_OFFSET) continue;
+        const { producerId, producerEpoch, coordinatorEpoch } = producer;
+        yield { topic: name, partition: index, producerId, producerEpoch, coordinatorEpoch };
+      }
+    }
+  }
 }

@@ -214,6 +214,32 @@ describe('what is loaded', () => {
   });
 });
 
+describe('an open transaction that nobody knows of', () => {
+  it('is aborted at the start, with a warning', async () => {
+    const first = await open();
+    await first.createTopic('t', 2);
+    const [lost, known] = [await first.init('lost'), await first.init('known')];
+    for (const [index, producer] of [lost, known].entries()) {
+      await first.add(producer, 't', index);
+      await first.send(producer, 't', index, producer.transactionalId);
+      await first.commitOffset(producer, `group of ${producer.transactionalId}`, 't', 3n);
+    }
+    // As a power loss may leave it: the last records of the coordinator are gone.
+    store(first, { producerId: lost.producerId, producerEpoch: 0 }, 'lost');
+    const broker = await restart(first);
+    expect(broker.hasOpenTransaction('t', 0)).toBe(false);
+    expect(broker.committed('t', 0)).toEqual([]);
+    expect(broker.offset('group of lost', 't')).toBe(-1n);
+    expect(broker.hasOpenTransaction('t', 1)).toBe(true);
+    expect(broker.offset('group of known', 't')).toBe('UNSTABLE_OFFSET_COMMIT');
+    expect(
+      broker.lines.filter(({ level, msg }) => level === 40 && msg.includes('forgotten')),
+    ).toHaveLength(2);
+    expect(await broker.end(known, true)).toBe('NONE');
+    expect(broker.committed('t', 1)).toEqual(['known']);
+  });
+});
+
 describe('a marker', () => {
   /** A disk whose writes to one topic's logs can be made to fail. */
   function failingFor(disk: MemoryDisk, topic: string): { isFull: boolean } {

@@ -1,5 +1,5 @@
 import type { Clock } from '@millrace/compaction';
-import { errorCodes, ProtocolError } from '@millrace/protocol';
+import { errorCodes } from '@millrace/protocol';
 import type { Logger } from 'pino';
 import { coordinatorErrorCode } from '../coordinators/coordinator-errors.ts';
 import type { CoordinatorTopic } from '../coordinators/coordinator-topic.ts';
@@ -8,11 +8,11 @@ import { TransactionCompletion } from './completion.ts';
 import { TransactionalIdExpiry } from './expiry.ts';
 import { nextProducer, NEW_PRODUCER_ID_NEEDED, type ProducerIdentity } from './init-producer.ts';
 import { TRANSACTIONAL_IDS } from './limits.ts';
+import { TransactionLoader, type OpenTransaction } from './loader.ts';
 import { MarkerWriter, type MarkedTopics, type PendingOffsets } from './markers.ts';
 import type { TransactionState } from './states.ts';
 import { TransactionEntry } from './transaction-entry.ts';
 import { TransactionLog } from './transaction-log.ts';
-import { decodeTransactionRecord } from './transaction-records.ts';
 import {
   ending,
   fenced,
@@ -56,6 +56,8 @@ export interface TransactionCoordinatorOptions {
   /** What transactions write to. */
   readonly topics: MarkedTopics;
   readonly offsets: PendingOffsets;
+  /** What the logs hold open, for the start. */
+  readonly openTransactions: () => Iterable<OpenTransaction>;
   readonly producerIds: ProducerIdSource;
 }
 
@@ -103,6 +105,7 @@ export class TransactionCoordinator {
   readonly #log: TransactionLog;
   readonly #completion: TransactionCompletion;
   readonly #expiry: TransactionalIdExpiry;
+  readonly #loader: TransactionLoader;
   readonly #entries = new Map<string, TransactionEntry>();
 
   constructor(options: TransactionCoordinatorOptions) {
@@ -127,6 +130,18 @@ export class TransactionCoordinator {
       logger,
       config.idExpirationMs,
     );
+    this.#loader = new TransactionLoader({
+      entries: this.#entries,
+      log: this.#log,
+      completion: this.#completion,
+      markers: this.markers,
+      openTransactions: options.openTransactions,
+      markUsed: (producerId) => {
+        options.producerIds.markUsed(producerId);
+      },
+      clock,
+      logger,
+    });
   }
 
   // --- start and stop ----------------------------------------------------------------------------
@@ -134,45 +149,10 @@ export class TransactionCoordinator {
   /**
    * Rebuilds what is known from `__transaction_state` and brings transactions whose outcome is decided to
    * their end; open ones stay open. To be called once, when groups are loaded and no client is let in.
+   * Rejects with what a log throws.
    */
-  async load(): Promise<void> {
-    const start = this.#clock.monotonicMs();
-    let unreadableCount = 0;
-    this.#log.load((key, value) => {
-      if (!this.#loadRecord(key, value)) unreadableCount += 1;
-    });
-    if (unreadableCount > 0) {
-      this.#logger.warn(
-        { records: unreadableCount },
-        '__transaction_state holds records of unknown versions; they are ignored',
-      );
-    }
-    for (const { transaction } of this.#entries.values()) {
-      this.#producerIds.markUsed(transaction.producerId);
-      this.#producerIds.markUsed(transaction.previousProducerId);
-    }
-    for (const entry of this.#entries.values()) {
-      if (isPrepared(entry.transaction)) await this.#completion.complete(entry);
-    }
-    if (this.#entries.size > 0) {
-      const ms = this.#clock.monotonicMs() - start;
-      this.#logger.info({ transactionalIds: this.#entries.size, ms }, 'transactions are loaded');
-    }
-  }
-
-  /** False: not for us to read. */
-  #loadRecord(key: Buffer, value: Buffer | null): boolean {
-    try {
-      const record = decodeTransactionRecord(key, value);
-      if (record.kind === 'unknown') return false;
-      const { transactionalId, transaction } = record;
-      if (transaction === null) this.#entries.delete(transactionalId);
-      else this.#entries.set(transactionalId, new TransactionEntry(transactionalId, transaction));
-      return true;
-    } catch (error) {
-      if (error instanceof ProtocolError) return false;
-      throw error;
-    }
+  load(): Promise<void> {
+    return this.#loader.load();
   }
 
   /** What is being written is waited for. */
