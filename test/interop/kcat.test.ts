@@ -12,6 +12,7 @@ const missing = missingForKcat();
 const config = {
   'group.min.session.timeout.ms': SESSION_TIMEOUT_MS,
   'offsets.topic.num.partitions': '3',
+  'transaction.state.log.num.partitions': '3',
 };
 const name = missing === null ? 'kcat' : `kcat (${missing})`;
 
@@ -20,7 +21,7 @@ describeOnBothBrokers(
   (broker) => {
     const test = it.skipIf(missing !== null);
     let admin: Admin;
-    const members: Kcat[] = [];
+    const started: Kcat[] = [];
 
     beforeAll(async () => {
       admin = new Kafka({
@@ -30,7 +31,7 @@ describeOnBothBrokers(
       await admin.connect();
     });
     afterEach(async () => {
-      await Promise.all(members.splice(0).map((member) => member.stop()));
+      await Promise.all(started.splice(0).map((member) => member.stop()));
     });
     afterAll(() => admin.disconnect());
 
@@ -57,7 +58,7 @@ describeOnBothBrokers(
         // Else it does not look at what the broker says of rebalances for so long.
         ...['-X', 'fetch.wait.max.ms=100', ...args],
       ]);
-      members.push(member);
+      started.push(member);
       return member;
     }
 
@@ -169,7 +170,7 @@ describeOnBothBrokers(
       clearInterval(feeding);
       await producer.finish();
       const read = (): number =>
-        new Set(members.flatMap((member) => member.records.map(({ payload }) => payload))).size;
+        new Set(started.flatMap((member) => member.records.map(({ payload }) => payload))).size;
       await expect.poll(read, DEADLINE).toBe(sent);
     });
 
@@ -182,6 +183,27 @@ describeOnBothBrokers(
       await expect.poll(() => two.assignment.length, DEADLINE).toBe(1);
       two.signal('SIGKILL');
       await expect.poll(() => one.assignment, DEADLINE).toEqual(['0', '1']);
+    });
+
+    test('commits a transaction with the end of its input, and aborts it when it is stopped', async () => {
+      const topic = await newTopic();
+      const transactional = ['-X', `transactional.id=${unique('id')}`, '-X', 'linger.ms=0'];
+      await produce(topic, ['one', 'two'], ...transactional);
+      const stopped = new Kcat(broker().bootstrapServers, ['-P', '-t', topic, ...transactional]);
+      started.push(stopped);
+      // It reads its input by the kilobyte.
+      stopped.write('aborted\n'.repeat(1_000));
+      const uncommitted = (): Promise<readonly KcatRecord[]> =>
+        readAll(topic, '-X', 'isolation.level=read_uncommitted');
+      await expect.poll(async () => (await uncommitted()).length, DEADLINE).toBeGreaterThan(2);
+      await stopped.stop();
+      await produce(topic, ['three'], ...transactional);
+      const values = (await readAll(topic)).map(({ payload }) => payload);
+      expect(values).toEqual(['one', 'two', 'three']);
+      expect((await uncommitted()).map(({ payload }) => payload)).toContain('aborted');
+      expect(storedBatches(broker().dataDir, `${topic}-0`)).toContainEqual(
+        expect.objectContaining({ isTransactional: true }),
+      );
     });
 
     test('143: reads a record that is larger than its limits', async () => {

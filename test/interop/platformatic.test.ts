@@ -177,6 +177,35 @@ describeOnBothBrokers(
       expect(next.read.map(({ value }) => value)).toEqual(Array(4).fill('second'));
     });
 
+    it('commits and aborts transactions, with the offsets of a group', async () => {
+      const [input, output] = [await newTopic(), await newTopic()];
+      const groupId = unique('group');
+      await newProducer().send({ messages: [{ topic: input, value: 'x' }] });
+      const member = await join(groupId, input);
+      await expect.poll(() => member.read.length, DEADLINE).toBe(1);
+      const producer = newProducer({ idempotent: true, transactionalId: unique('id') });
+      const run = async (end: 'commit' | 'abort'): Promise<void> => {
+        const transaction = await producer.beginTransaction();
+        await transaction.addConsumer(member.consumer);
+        await transaction.send({ messages: [{ topic: output, value: end }] });
+        await transaction.addOffset(member.read[0] as StringMessage);
+        await transaction[end]();
+      };
+      const committed = async (): Promise<unknown> => {
+        const [group] = await admin.listConsumerGroupOffsets({
+          groups: [{ groupId, topics: [{ name: input, partitionIndexes: [0] }] }],
+          requireStable: true,
+        });
+        return group?.topics[0]?.partitions[0]?.committedOffset;
+      };
+      await run('abort');
+      expect(await committed()).toBe(-1n);
+      await run('commit');
+      expect(await committed()).toBe(1n);
+      const { read } = await join(unique('group'), output);
+      await expect.poll(() => read.map(({ value }) => value), DEADLINE).toEqual(['commit']);
+    });
+
     it('administers topics, records and groups', async () => {
       const topic = unique('topic');
       const [created] = await admin.createTopics({
@@ -229,5 +258,5 @@ describeOnBothBrokers(
       await expect.poll(() => admin.listTopics(), DEADLINE).not.toContain(topic);
     });
   },
-  { 'offsets.topic.num.partitions': '3' },
+  { 'offsets.topic.num.partitions': '3', 'transaction.state.log.num.partitions': '3' },
 );

@@ -175,6 +175,8 @@ export class Kcat {
   /** Tells it to end, as Ctrl-C does: a consumer leaves its group, a transaction is aborted. */
   async stop(): Promise<void> {
     this.#child.kill('SIGINT');
+    // A producer does not look up from its input before.
+    this.#child.stdin.end();
     const deadline = setTimeout(() => this.#child.kill('SIGKILL'), END_DEADLINE_MS);
     await this.#ended;
     clearTimeout(deadline);
