@@ -26,7 +26,7 @@ import { TopicsFile } from '../../topics/topics-file.ts';
 import type { TransactionCoordinator } from '../coordinator.ts';
 import { ProducerIds } from '../producer-ids.ts';
 
-export const ROOT = '/data';
+const ROOT = '/data';
 
 /** Disks in memory are nobody else's. */
 const freeLocker: DirectoryLocker = {
