@@ -48,6 +48,9 @@ export const ERROR_MESSAGE_CHARACTERS = 2_000;
 /** Topic names, Kafka's bound: directory names add partition and suffix. */
 export const TOPIC_NAME_CHARACTERS = 249;
 
+/** Partitions of one request that are appended to, or searched, before the event loop gets a turn. */
+export const PARTITIONS_PER_TURN = 200;
+
 /** Logs that are made before the event loop gets a turn. */
 export const LOGS_PER_TURN = 16;
 

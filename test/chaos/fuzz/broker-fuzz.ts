@@ -36,7 +36,12 @@ const CASES_PER_ROUND = 2_000;
 /** What code, caches and logs of the broker's own topics may take more than after the first round, bytes. */
 const MOST_GROWTH_BYTES = 32 * 1024 * 1024;
 const MOST_MORE_FILES = 40;
-const SLOWEST_ANSWER_MS = 3_000;
+/** Processor time at a stretch; others wait as long. */
+const LONGEST_TURN_MS = 1_000;
+/** On a machine that has other things to do. */
+const SLOWEST_ANSWER_MS = 15_000;
+/** What takes longer is told. */
+const SLOW_CASE_MS = 1_000;
 /** Deleted files and closed connections are gone after this, ms. */
 const SETTLE_MS = 400;
 const CREATED_TOPICS = 3;
@@ -104,7 +109,7 @@ class BrokerFuzz {
         const look = await this.#settled(client);
         first ??= look;
         say(
-          `${this.#next} cases, heap ${mebibytes(look.heapBytes)}, resident ${mebibytes(look.rssBytes)}, ${look.openFiles} files`,
+          `${this.#next} cases, heap ${mebibytes(look.heapBytes)}, resident ${mebibytes(look.rssBytes)}, ${look.openFiles} files, longest turn ${Math.round(look.longestTurnMs)} ms`,
         );
         this.#compare(first, look);
       }
@@ -137,7 +142,11 @@ class BrokerFuzz {
         if (connection === null || connection.isClosed) {
           connection = await FuzzConnection.open(this.#broker.port);
         }
+        const startedMs = performance.now();
         const fault = await connection.run(one);
+        const tookMs = Math.round(performance.now() - startedMs);
+        if (tookMs > SLOW_CASE_MS)
+          this.#options.say(`case ${one.index} (${one.what}) took ${tookMs} ms`);
         if (fault !== null) this.#faults.push(`case ${one.index} (${one.what}): ${fault}`);
       } catch (error) {
         this.#faults.push(`case ${one.index} (${one.what}): ${String(error)}`);
@@ -164,6 +173,9 @@ class BrokerFuzz {
     const grownBytes = look.heapBytes - first.heapBytes;
     if (grownBytes > MOST_GROWTH_BYTES) {
       this.#faults.push(`the broker's heap has grown by ${mebibytes(grownBytes)}`);
+    }
+    if (look.longestTurnMs > LONGEST_TURN_MS) {
+      this.#faults.push(`the broker held its thread for ${Math.round(look.longestTurnMs)} ms`);
     }
     const moreFiles = look.openFiles - first.openFiles;
     if (moreFiles > MOST_MORE_FILES) {

@@ -86,13 +86,15 @@ class CaseMaker {
         const more = Array.from({ length: 1 + this.#random.int(12) }, () => this.#request());
         return { ...noQuestion, ...this.#written([one, ...more]), after: 'stay' };
       }
-      case 'damaged':
+      case 'damaged': {
+        const frame = this.#damaged(one.frame);
         return {
           ...noQuestion,
-          writes: [this.#damaged(one.frame)],
-          questions: [{ ...one.question, isDue: false }],
+          writes: [frame],
+          questions: this.#questionOf(frame),
           after: this.#random.pick(['stay', 'stay', 'destroy']),
         };
+      }
       case 'cut': {
         const length = this.#random.int(one.frame.length);
         const after = this.#random.pick(['end', 'destroy'] as const);
@@ -157,6 +159,15 @@ class CaseMaker {
     const isUnanswered = api.key === PRODUCE && body['acks'] === 0;
     const isDue = !isUnanswered && !WAITING_APIS.has(api.key);
     return { frame, question: { api, version, correlationId, isDue } };
+  }
+
+  /** What a damaged request is now: it may be another one. */
+  #questionOf(frame: Buffer): Question[] {
+    if (frame.length < 12) return [];
+    const [key, version] = [frame.readInt16BE(4), frame.readInt16BE(6)];
+    const served = this.#served.find(({ api }) => api.key === key);
+    if (served === undefined) return [];
+    return [{ api: served.api, version, correlationId: frame.readInt32BE(8), isDue: false }];
   }
 
   /** Some bytes are others; the length in front is right again, mostly. */

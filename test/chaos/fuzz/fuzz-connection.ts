@@ -124,8 +124,7 @@ export class FuzzConnection {
         this.#fault ??= `the answer has other bytes than its schema: ${frame.toString('hex')}`;
       if (holdsUnknownError(answer)) this.#fault ??= 'the answer says UNKNOWN_SERVER_ERROR';
     } catch (error) {
-      // A damaged request may have been another one, with the correlation id of this.
-      if (question.isDue) this.#fault ??= `the answer does not fit its schema: ${String(error)}`;
+      this.#fault ??= `the answer does not fit its schema: ${String(error)}`;
     }
   }
 }

@@ -53,6 +53,8 @@ const CODECS: readonly Codec[] = ['none', 'gzip', 'snappy', 'lz4', 'zstd'];
 
 /** The most elements of an array: usually a few. */
 const LONG_ARRAY = 2_000;
+/** Elements of a whole message; well below what a broker takes. */
+const MOST_ELEMENTS = 50_000;
 
 const bits = { int8: 8n, int16: 16n, int32: 32n, int64: 64n } as const;
 
@@ -87,6 +89,7 @@ export class MessageMaker {
   readonly #random: SeededRandom;
   readonly #names: Names;
   #version = 0;
+  #elementsLeft = 0;
 
   constructor(random: SeededRandom, names: Names) {
     this.#random = random;
@@ -95,6 +98,7 @@ export class MessageMaker {
 
   make(schema: Schema<unknown>, version: number): Record<string, unknown> {
     this.#version = version;
+    this.#elementsLeft = MOST_ELEMENTS;
     return this.#struct(schema.fields);
   }
 
@@ -121,7 +125,9 @@ export class MessageMaker {
     if (type.kind === 'struct') return this.#struct(type.fields);
     if (type.kind !== 'array') return this.#scalar(name, type.kind);
     const { element } = type;
-    return Array.from({ length: this.#count() }, () => this.#value(name, element));
+    const length = Math.min(this.#count(), this.#elementsLeft);
+    this.#elementsLeft -= length;
+    return Array.from({ length }, () => this.#value(name, element));
   }
 
   #count(): number {

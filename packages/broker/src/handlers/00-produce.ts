@@ -7,12 +7,15 @@ import {
   type ProduceRequest,
   type ProduceResponse,
 } from '@millrace/protocol';
+import { Turns } from '../end-of-turn.ts';
+import { PARTITIONS_PER_TURN } from '../limits.ts';
 import type { Partition, Topic } from '../topics/topic.ts';
 import type { Handler, HandlerResult, RequestContext } from './handler.ts';
 import { producedBatch } from './produced-batch.ts';
 import { verificationErrorCode } from './transactional-errors.ts';
 
-type PartitionRequest = ProduceRequest['topicData'][number]['partitionData'][number];
+type TopicRequest = ProduceRequest['topicData'][number];
+type PartitionRequest = TopicRequest['partitionData'][number];
 type PartitionResponse = Encodable<
   ProduceResponse['responses'][number]['partitionResponses'][number]
 >;
@@ -63,27 +66,59 @@ export const produceHandler: Handler<ProduceRequest, ProduceResponse> = {
     const byId = context.apiVersion >= TOPIC_IDS_FROM_VERSION;
     const isRefused = request.transactionalId === null && hasTransactionalBatch(request);
     const flushes: Flush[] = [];
+    const answer = ({ name, topicId }: TopicRequest, of: PartitionRequest): PartitionAnswer =>
+      isRefused
+        ? refuse(of.index, errorCodes.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+        : produce(byId ? topics.getById(topicId) : topics.get(name), of, request, context, flushes);
+    const partitionCount = request.topicData.reduce(
+      (sum, { partitionData }) => sum + partitionData.length,
+      0,
+    );
+    if (partitionCount > PARTITIONS_PER_TURN) {
+      return answerInTurns(request, answer).then(async (responses) => {
+        await waitForFlushes(flushes, context);
+        return conclude(request, { responses }, context);
+      });
+    }
     const response = {
-      responses: request.topicData.map(({ name, topicId, partitionData }) => {
-        const topic = byId ? topics.getById(topicId) : topics.get(name);
-        return {
-          name,
-          topicId,
-          partitionResponses: partitionData.map((partitionRequest) =>
-            isRefused
-              ? refuse(partitionRequest.index, errorCodes.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-              : produce(topic, partitionRequest, request, context, flushes),
-          ),
-        };
-      }),
+      responses: request.topicData.map((topicRequest) => ({
+        name: topicRequest.name,
+        topicId: topicRequest.topicId,
+        partitionResponses: topicRequest.partitionData.map((of) => answer(topicRequest, of)),
+      })),
     };
     if (flushes.length === 0) return conclude(request, response, context);
     return waitForFlushes(flushes, context).then(() => conclude(request, response, context));
   },
 };
 
+interface TopicAnswer {
+  readonly name: string;
+  readonly topicId: string;
+  readonly partitionResponses: readonly PartitionAnswer[];
+}
+
 interface Answer {
-  readonly responses: readonly { readonly partitionResponses: readonly PartitionAnswer[] }[];
+  readonly responses: readonly TopicAnswer[];
+}
+
+/** So many partitions that others would wait too long for their turn. */
+async function answerInTurns(
+  { topicData }: ProduceRequest,
+  answer: (topic: TopicRequest, of: PartitionRequest) => PartitionAnswer,
+): Promise<TopicAnswer[]> {
+  const turns = new Turns(PARTITIONS_PER_TURN);
+  const answers: TopicAnswer[] = [];
+  for (const topicRequest of topicData) {
+    const partitionResponses: PartitionAnswer[] = [];
+    for (const of of topicRequest.partitionData) {
+      await turns.next();
+      partitionResponses.push(answer(topicRequest, of));
+    }
+    const { name, topicId } = topicRequest;
+    answers.push({ name, topicId, partitionResponses });
+  }
+  return answers;
 }
 
 /** acks=0: no answer, and a closed connection if anything failed. */

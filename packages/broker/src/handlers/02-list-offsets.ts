@@ -6,6 +6,8 @@ import {
   type ListOffsetsRequest,
   type ListOffsetsResponse,
 } from '@millrace/protocol';
+import { Turns } from '../end-of-turn.ts';
+import { PARTITIONS_PER_TURN } from '../limits.ts';
 import { leaderEpochError } from '../topics/leader-epoch.ts';
 import type { Partition } from '../topics/topic.ts';
 import type { Handler, HandlerResult, RequestContext } from './handler.ts';
@@ -48,32 +50,46 @@ export const listOffsetsHandler: Handler<ListOffsetsRequest, ListOffsetsResponse
     const { topics } = context.broker;
     const isReadCommitted = request.isolationLevel === READ_COMMITTED;
     const duplicates = duplicatePartitions(request);
-    return {
-      topics: request.topics.map(({ name, partitions }) => ({
-        name,
-        partitions: partitions.map((partitionRequest) => {
-          const { partitionIndex, timestamp } = partitionRequest;
-          const fail = (errorCode: number): PartitionResponse => ({ partitionIndex, errorCode });
-          if (duplicates.has(keyOf(name, partitionIndex))) return fail(errorCodes.INVALID_REQUEST);
-          const partition = topics.partition(name, partitionIndex);
-          if (partition === undefined) return fail(errorCodes.UNKNOWN_TOPIC_OR_PARTITION);
-          const epochError = leaderEpochError(partition, partitionRequest.currentLeaderEpoch);
-          if (epochError !== errorCodes.NONE) return fail(epochError);
-          if (timestamp < 0n && !isServed(timestamp, context.apiVersion)) {
-            return fail(errorCodes.UNSUPPORTED_VERSION);
-          }
-          try {
-            const found = find(partition, partitionRequest, isReadCommitted);
-            const leaderEpoch = context.apiVersion >= EPOCHS_FROM_VERSION ? found.leaderEpoch : -1;
-            return { partitionIndex, ...found, leaderEpoch };
-          } catch (error) {
-            return fail(context.broker.storageErrors.codeOf(error));
-          }
-        }),
-      })),
+    const answer = (name: string, partitionRequest: PartitionRequest): PartitionResponse => {
+      const { partitionIndex, timestamp } = partitionRequest;
+      const fail = (errorCode: number): PartitionResponse => ({ partitionIndex, errorCode });
+      if (duplicates.has(keyOf(name, partitionIndex))) return fail(errorCodes.INVALID_REQUEST);
+      const partition = topics.partition(name, partitionIndex);
+      if (partition === undefined) return fail(errorCodes.UNKNOWN_TOPIC_OR_PARTITION);
+      const epochError = leaderEpochError(partition, partitionRequest.currentLeaderEpoch);
+      if (epochError !== errorCodes.NONE) return fail(epochError);
+      if (timestamp < 0n && !isServed(timestamp, context.apiVersion)) {
+        return fail(errorCodes.UNSUPPORTED_VERSION);
+      }
+      try {
+        const found = find(partition, partitionRequest, isReadCommitted);
+        const leaderEpoch = context.apiVersion >= EPOCHS_FROM_VERSION ? found.leaderEpoch : -1;
+        return { partitionIndex, ...found, leaderEpoch };
+      } catch (error) {
+        return fail(context.broker.storageErrors.codeOf(error));
+      }
     };
+    return answerAll(request, answer);
   },
 };
+
+/** Each time that is looked for reads from the log, and may decompress a batch. */
+async function answerAll(
+  request: ListOffsetsRequest,
+  answer: (name: string, partitionRequest: PartitionRequest) => PartitionResponse,
+): Promise<Encodable<ListOffsetsResponse>> {
+  const turns = new Turns(PARTITIONS_PER_TURN);
+  const answers = [];
+  for (const { name, partitions } of request.topics) {
+    const partitionAnswers = [];
+    for (const partitionRequest of partitions) {
+      await turns.next();
+      partitionAnswers.push(answer(name, partitionRequest));
+    }
+    answers.push({ name, partitions: partitionAnswers });
+  }
+  return { topics: answers };
+}
 
 function keyOf(topic: string, partitionIndex: number): string {
   return `${topic}-${partitionIndex}`;

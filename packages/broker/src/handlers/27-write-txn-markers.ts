@@ -1,9 +1,12 @@
 import {
   errorCodes,
   WriteTxnMarkers,
+  type Encodable,
   type WriteTxnMarkersRequest,
   type WriteTxnMarkersResponse,
 } from '@millrace/protocol';
+import { Turns } from '../end-of-turn.ts';
+import { PARTITIONS_PER_TURN } from '../limits.ts';
 import type { Marker } from '../transactions/markers.ts';
 import type { Handler, RequestContext } from './handler.ts';
 
@@ -19,29 +22,27 @@ export const writeTxnMarkersHandler: Handler<WriteTxnMarkersRequest, WriteTxnMar
   minVersion: 1,
   maxVersion: 1,
   async handle({ markers }, context) {
-    return {
-      markers: await Promise.all(
-        markers.map(async ({ producerId, topics, transactionResult, ...marker }) => ({
-          producerId,
-          topics: await Promise.all(
-            topics.map(async ({ name, partitionIndexes }) => ({
-              name,
-              partitions: await Promise.all(
-                partitionIndexes.map(async (partitionIndex) => ({
-                  partitionIndex,
-                  errorCode: await write(
-                    name,
-                    partitionIndex,
-                    { ...marker, producerId, isCommit: transactionResult },
-                    context,
-                  ),
-                })),
-              ),
+    const turns = new Turns(PARTITIONS_PER_TURN);
+    const answers: Encodable<WriteTxnMarkersResponse['markers'][number]>[] = [];
+    for (const { producerId, topics, transactionResult, ...rest } of markers) {
+      const marker = { ...rest, producerId, isCommit: transactionResult };
+      const topicAnswers = [];
+      for (const { name, partitionIndexes } of topics) {
+        const partitions = [];
+        for (const partitionIndex of partitionIndexes) {
+          await turns.next();
+          partitions.push(
+            write(name, partitionIndex, marker, context).then((errorCode) => ({
+              partitionIndex,
+              errorCode,
             })),
-          ),
-        })),
-      ),
-    };
+          );
+        }
+        topicAnswers.push({ name, partitions: await Promise.all(partitions) });
+      }
+      answers.push({ producerId, topics: topicAnswers });
+    }
+    return { markers: answers };
   },
 };
 

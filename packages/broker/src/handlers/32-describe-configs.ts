@@ -33,22 +33,36 @@ export const describeConfigsHandler: Handler<DescribeConfigsRequest, DescribeCon
         resource,
       ]),
     );
+    const configsOf = configsOnce(context);
     return {
-      results: [...resources.values()].map((resource) => describe(resource, request, context)),
+      results: [...resources.values()].map((resource) => describe(resource, request, configsOf)),
     };
   },
 };
 
+type ConfigsOf = (resource: Resource) => DescribedConfig[];
+
+/** Different settings of the same thing may be asked for many times in one request. */
+function configsOnce(context: RequestContext): ConfigsOf {
+  const known = new Map<string, DescribedConfig[]>();
+  return (resource) => {
+    const key = `${resource.resourceType}:${resource.resourceName}`;
+    const configs = known.get(key) ?? configsOf(resource, context);
+    known.set(key, configs);
+    return configs;
+  };
+}
+
 function describe(
   resource: Resource,
   request: DescribeConfigsRequest,
-  context: RequestContext,
+  configsOf: ConfigsOf,
 ): Result {
   const { resourceType, resourceName } = resource;
   // Without names, all are asked for.
   const names = new Set(resource.configurationKeys);
   try {
-    const configs = configsOf(resource, context)
+    const configs = configsOf(resource)
       .filter(({ name }) => names.size === 0 || names.has(name))
       .map((config) => ({
         ...config,

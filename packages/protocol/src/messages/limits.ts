@@ -8,7 +8,7 @@ export const MIN_CHUNK_BYTES = 1024;
  * Elements of all arrays of a request together. An element of a few bytes becomes an object of a hundred
  * or more: without a bound, a frame of the size that records need would take many times its memory.
  */
-export const MAX_REQUEST_ELEMENTS = 500_000;
+export const MAX_REQUEST_ELEMENTS = 100_000;
 
 /** Largest frame that the 4-byte size in front of it can announce, in bytes. */
 export const MAX_FRAME_BYTES = 2_147_483_647;
