@@ -38,7 +38,7 @@ export interface TopicReaderOptions<K, V> {
 }
 
 /**
- * `tail`: that many offsets before the end. `offset`: there, or where the log begins, if that is later.
+ * `tail`: that many offsets before the end. `offset`: there, or at that end of the log which is nearer.
  * `timestampMs`: the first record with that timestamp or a later one.
  */
 export type ReadFrom =
@@ -170,7 +170,7 @@ async function openPartitions(
     const begin = begins.get(key) ?? 0n;
     const end = ends.get(key) ?? begin;
     const wanted = startOf(from, begin, end, fromTimes.get(key));
-    const start = wanted > begin ? wanted : begin;
+    const start = wanted < begin ? begin : wanted > end ? end : wanted;
     const stop = stopOf(to, end, toTimes.get(key));
     if (stop === null || start < stop) {
       open.set(key, { partition, walker: new RecordWalker(topic, partition, start), end: stop });
