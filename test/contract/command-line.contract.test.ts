@@ -37,6 +37,11 @@ function json<T>(result: CommandResult): T {
   return JSON.parse(result.out) as T;
 }
 
+/** Bounded by the test's own time. */
+async function until(isSo: () => Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 100));
+}
+
 describeOnBothBrokers('the command line', (broker) => {
   const environment = (): Record<string, string> => ({
     MILLRACE_BOOTSTRAP_SERVERS: broker().bootstrapServers,
@@ -56,6 +61,13 @@ describeOnBothBrokers('the command line', (broker) => {
     const result = await millrace('consume', topic, '--json', '--until-end', ...options);
     expect(result, result.err).toMatchObject({ code: 0 });
     return jsonLines(result);
+  }
+
+  async function endOffset(topic: string): Promise<string> {
+    const [described] = json<{ partitions: { endOffset: string }[] }[]>(
+      await millrace('topics', 'describe', topic, '--json'),
+    );
+    return described?.partitions[0]?.endOffset ?? '';
   }
 
   it(
@@ -421,7 +433,7 @@ describeOnBothBrokers('the command line', (broker) => {
 
       const typing = new RunningCommand(['produce', topic], environment());
       typing.type('first\nsecond\nnever fini');
-      await new Promise((resolve) => setTimeout(resolve, 2_000));
+      await until(async () => (await endOffset(topic)) === '20003');
       typing.kill('SIGINT');
       expect(await typing.exited).toMatchObject({
         code: 130,

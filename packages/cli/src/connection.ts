@@ -9,7 +9,7 @@ import {
 } from '@millrace/runtime/cluster';
 import type { Command } from 'commander';
 import { collectConfig } from './config-option.ts';
-import { CommandError } from './errors.ts';
+import { CommandError, messageOf } from './errors.ts';
 import { CLOSE_TIMEOUT_MS, TIMEOUT_DEFAULT_MS } from './limits.ts';
 import type { Terminal } from './terminal.ts';
 import { parseTimeout } from './times.ts';
@@ -75,7 +75,7 @@ export async function withCluster<T>(
       'request.timeout.ms': Math.min(REQUEST_TIMEOUT_MS, timeoutMs),
       ...options.clientConfig,
     },
-    { logger: createLogger({ level: 'warn' }, { write: (line) => warn(line, terminal) }) },
+    { logger: loggerOf(terminal) },
   );
   try {
     const cluster = client.cluster(timeoutMs);
@@ -149,8 +149,18 @@ async function reach(cluster: ClusterAdmin, { servers, because }: Target): Promi
   }
 }
 
-/** What the client has to say while it goes on, such as that a broker is away. */
-function warn(line: string, terminal: Terminal): void {
-  const { msg, err } = JSON.parse(line) as { msg?: string; err?: { message?: string } };
-  terminal.err(`millrace: ${msg ?? line}${err?.message === undefined ? '' : `: ${err.message}`}`);
+/** What the client has to say while it goes on, such as that a broker is away, in a line of text. */
+function loggerOf(terminal: Terminal): ReturnType<typeof createLogger> {
+  return createLogger(
+    {
+      level: 'warn',
+      serializers: { err: (error: unknown) => messageOf(error) },
+    },
+    {
+      write: (line) => {
+        const { msg = line, err } = JSON.parse(line) as { msg?: string; err?: string };
+        terminal.err(`millrace: ${msg}${err === undefined ? '' : `: ${err}`}`);
+      },
+    },
+  );
 }

@@ -23,7 +23,7 @@ export function parseTimeout(text: string): number {
 
 function parseIsoDurationMs(text: string): number | null {
   const match = ISO_DURATION.exec(text.trim());
-  if (match === null || match.slice(1).every((part) => part === undefined)) return null;
+  if (match === null || !/\d/.test(text)) return null;
   return ISO_UNITS_MS.reduce((sum, unitMs, i) => sum + Number(match[i + 1] ?? 0) * unitMs, 0);
 }
 

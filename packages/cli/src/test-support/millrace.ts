@@ -7,8 +7,8 @@ export interface Result {
   readonly err: string;
 }
 
-/** Runs a command in this process, with `input` as its standard input. */
-export async function millraceWith(input: string, ...args: string[]): Promise<Result> {
+/** Runs a command in this process, without input. */
+export async function millrace(...args: string[]): Promise<Result> {
   const out: string[] = [];
   const err: string[] = [];
   const code = await run(args, {
@@ -16,12 +16,8 @@ export async function millraceWith(input: string, ...args: string[]): Promise<Re
     err: (text) => err.push(text),
     drained: () => Promise.resolve(),
     outputClosed: new AbortController().signal,
-    input: Readable.from([Buffer.from(input)]),
+    input: Readable.from([]),
     isInputTyped: false,
   });
   return { code, out: out.join('\n'), err: err.join('\n') };
-}
-
-export function millrace(...args: string[]): Promise<Result> {
-  return millraceWith('', ...args);
 }
