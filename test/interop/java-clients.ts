@@ -166,6 +166,11 @@ export class JavaProducer extends Client {
     return this.ask('startStretch', { topic });
   }
 
+  /** How many of them are acknowledged. */
+  acknowledged(): Promise<number> {
+    return this.ask('acknowledged');
+  }
+
   endStretch(): Promise<{ readonly sent: number; readonly failures: readonly string[] }> {
     return this.ask('endStretch');
   }

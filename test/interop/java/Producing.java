@@ -34,6 +34,9 @@ final class Producing implements AutoCloseable {
                 return send(request.list("records"));
             }
             case "startStretch" -> stretch = new Stretch(producer, request);
+            case "acknowledged" -> {
+                return stretch.acknowledged();
+            }
             case "endStretch" -> {
                 return stretch.end();
             }

@@ -7,6 +7,7 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /** Sends numbered records, "0" "1" ..., until it is told to stop: something to do while a broker is killed. */
 final class Stretch {
@@ -16,6 +17,7 @@ final class Stretch {
 
     private final KafkaProducer<String, String> producer;
     private final List<String> failures = Collections.synchronizedList(new ArrayList<>());
+    private final AtomicInteger acknowledged = new AtomicInteger();
     private final Thread thread;
     private volatile boolean isOver;
     private int sent;
@@ -32,7 +34,8 @@ final class Stretch {
             while (!isOver) {
                 for (int i = 0; i < RECORDS; i++) {
                     producer.send(new ProducerRecord<>(topic, 0, null, String.valueOf(sent++)), (metadata, error) -> {
-                        if (error != null) failures.add(error.toString());
+                        if (error == null) acknowledged.incrementAndGet();
+                        else failures.add(error.toString());
                     });
                 }
                 Thread.sleep(PAUSE_MS);
@@ -40,6 +43,10 @@ final class Stretch {
         } catch (Exception thrown) {
             failures.add(thrown.toString());
         }
+    }
+
+    int acknowledged() {
+        return acknowledged.get();
     }
 
     /** Waits until all that was sent is acknowledged. */
