@@ -213,6 +213,61 @@ describeOnBothBrokers(
       });
     });
 
+    describe('its batches', () => {
+      it('are known again, in order, and counted anew in each epoch', async () => {
+        const name = await topic();
+        const first = await tx.init(unique('sequences'));
+        await tx.add(first, name, 0);
+        expect(await tx.send(first, name, ['a', 'b'])).toEqual({ error: 'NONE', baseOffset: 0n });
+        expect(await tx.send(first, name, ['c'])).toEqual({ error: 'NONE', baseOffset: 2n });
+        const again = { baseSequence: 0 };
+        expect(await tx.send(first, name, ['a', 'b'], again)).toEqual({
+          error: 'NONE',
+          baseOffset: 0n,
+        });
+        expect((await tx.send(first, name, ['e'], { baseSequence: 4 })).error).toBe(
+          'OUT_OF_ORDER_SEQUENCE_NUMBER',
+        );
+        expect(await tx.end(first, true)).toBe('NONE');
+        await until(async () => (await tx.latest(name, 1)) === 4n);
+        // They go on over the end of a transaction, whose last ones are known in the next.
+        await tx.add(first, name, 0);
+        expect(await tx.send(first, name, ['d'], { baseSequence: 3 })).toEqual({
+          error: 'NONE',
+          baseOffset: 4n,
+        });
+        expect(await tx.send(first, name, ['c'], { baseSequence: 2 })).toEqual({
+          error: 'NONE',
+          baseOffset: 2n,
+        });
+        expect(await tx.end(first, false)).toBe('NONE');
+        const second = await tx.init(first.transactionalId);
+        await tx.add(second, name, 0);
+        expect((await tx.send(second, name, ['e'], { baseSequence: 4 })).error).toBe(
+          'OUT_OF_ORDER_SEQUENCE_NUMBER',
+        );
+        expect(await tx.send(second, name, ['e'])).toEqual({ error: 'NONE', baseOffset: 6n });
+        expect(await tx.end(second, true)).toBe('NONE');
+        await until(async () => (await tx.latest(name, 1)) === 8n);
+        expect(await tx.read(name, 1)).toEqual(['a', 'b', 'c', 'e']);
+      });
+
+      it('have sequences that go round (KAFKA-5793)', async () => {
+        const name = await topic();
+        const producer = await tx.init(unique('round'));
+        await tx.add(producer, name, 0);
+        const at = async (baseSequence: number, ...values: string[]) =>
+          tx.send(producer, name, values, { baseSequence });
+        // Nothing is known yet, so that any sequence may come first.
+        expect(await at(2_147_483_645, 'a', 'b')).toMatchObject({ error: 'NONE', baseOffset: 0n });
+        expect(await at(2_147_483_647, 'c', 'd')).toMatchObject({ error: 'NONE', baseOffset: 2n });
+        expect(await at(1, 'e')).toMatchObject({ error: 'NONE', baseOffset: 4n });
+        expect(await at(2_147_483_647, 'c', 'd')).toMatchObject({ error: 'NONE', baseOffset: 2n });
+        expect((await at(0, 'x')).error).toBe('OUT_OF_ORDER_SEQUENCE_NUMBER');
+        expect(await tx.end(producer, true)).toBe('NONE');
+      });
+    });
+
     describe('its end', () => {
       it('may be repeated, but not be changed', async () => {
         const name = await topic();
@@ -284,6 +339,51 @@ describeOnBothBrokers(
         await until(async () => (await tx.latest(name, 1)) === 9n);
         expect(await tx.latest(name, 0)).toBe(9n);
         expect(await tx.read(name, 1)).toEqual(['a', 'b', 'a', 'b']);
+      });
+
+      it('lets a waiting fetch go that asks for more than a marker has bytes', async () => {
+        const name = await topic();
+        const producer = await tx.init(unique('waiting'));
+        await tx.add(producer, name, 0);
+        const waiting = await RawClient.connect(broker().bootstrapServers);
+        try {
+          const before = Date.now();
+          const answer = waiting.send(Fetch, 12, {
+            maxWaitMs: 15_000,
+            minBytes: 1_000,
+            maxBytes: 1 << 20,
+            isolationLevel: 1,
+            sessionId: 0,
+            sessionEpoch: -1,
+            topics: [
+              {
+                topic: name,
+                partitions: [{ partition: 0, fetchOffset: 0n, partitionMaxBytes: 1e6 }],
+              },
+            ],
+          });
+          await tx.send(producer, name, ['x'.repeat(2_000)]);
+          await tx.send(producer, name, ['y']);
+          expect(await tx.end(producer, true)).toBe('NONE');
+          const { responses } = await answer;
+          expect(responses[0]?.partitions[0]?.records?.length).toBeGreaterThan(2_000);
+          expect(Date.now() - before).toBeLessThan(10_000);
+        } finally {
+          waiting.close();
+        }
+      });
+
+      it('bounds what is found by time, too', async () => {
+        const name = await topic();
+        const producer = await tx.init(unique('times'));
+        await tx.add(producer, name, 0);
+        await tx.send(producer, name, ['a']);
+        expect(await tx.offsetAt(name, 0, 1n)).toBe(0n);
+        expect(await tx.offsetAt(name, 1, 1n)).toBe(-1n);
+        expect(await tx.offsetAt(name, 1, -3n)).toBe(-1n);
+        expect(await tx.end(producer, true)).toBe('NONE');
+        await until(async () => (await tx.latest(name, 1)) === 2n);
+        expect(await tx.offsetAt(name, 1, 1n)).toBe(0n);
       });
 
       it('of one holds back what others have written behind it', async () => {

@@ -307,11 +307,21 @@ export class TransactionalClient {
     }
   }
 
-  async latest(name: string, isolationLevel: 0 | 1, partitionIndex = 0): Promise<bigint> {
-    const { topics } = await this.client.send(ListOffsets, 5, {
+  latest(name: string, isolationLevel: 0 | 1, partitionIndex = 0): Promise<bigint> {
+    return this.offsetAt(name, isolationLevel, -1n, partitionIndex);
+  }
+
+  /** By time, or Kafka's negative ones; -1: none, or an error. */
+  async offsetAt(
+    name: string,
+    isolationLevel: 0 | 1,
+    timestamp: bigint,
+    partitionIndex = 0,
+  ): Promise<bigint> {
+    const { topics } = await this.client.send(ListOffsets, 7, {
       replicaId: -1,
       isolationLevel,
-      topics: [{ name, partitions: [{ partitionIndex, timestamp: -1n, currentLeaderEpoch: -1 }] }],
+      topics: [{ name, partitions: [{ partitionIndex, timestamp, currentLeaderEpoch: -1 }] }],
     });
     const answer = topics[0]?.partitions[0];
     return answer?.errorCode === 0 ? answer.offset : -1n;

@@ -78,6 +78,7 @@ function park(
   return new Promise((resolve, reject) => {
     let foundBytes = firstBytes;
     let sizeBytes = sizeOf(partitions);
+    let waitsForOutcomes = hasOpenTransaction(request, partitions);
     let takeBackCloseListener = (): void => undefined;
     /** True if the fetch is done with, one way or the other. */
     const look = (isLast: boolean): boolean => {
@@ -92,6 +93,7 @@ function park(
       if (!isLast && attempt.bytes < request.minBytes && !attempt.hasError) {
         foundBytes = attempt.bytes;
         sizeBytes = sizeOf(partitions);
+        waitsForOutcomes = hasOpenTransaction(request, partitions);
         return false;
       }
       takeBackCloseListener();
@@ -99,9 +101,10 @@ function park(
       return true;
     };
     // Reading again after every append would cost a client with a large minimum all that it saves. What
-    // does not grow the log (a last stable offset that moves, a deletion) can be told by a look only.
+    // does not grow the log (a deletion) can be told by a look only, and so can a marker, which is small
+    // itself but lets go of what was there before.
     const mayBeEnough = (): boolean => {
-      if (request.minBytes <= 1) return true;
+      if (request.minBytes <= 1 || waitsForOutcomes) return true;
       const grownBytes = sizeOf(partitions) - sizeBytes;
       return grownBytes <= 0 || foundBytes + grownBytes >= request.minBytes;
     };
@@ -115,6 +118,11 @@ function park(
     });
     takeBackCloseListener = context.connection.onClose(release);
   });
+}
+
+function hasOpenTransaction(request: FetchRequest, partitions: readonly Partition[]): boolean {
+  if (request.isolationLevel !== READ_COMMITTED) return false;
+  return partitions.some(({ log }) => log.lastStableOffset < log.highWatermark);
 }
 
 function sizeOf(partitions: readonly Partition[]): number {
