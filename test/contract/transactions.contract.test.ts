@@ -63,7 +63,7 @@ describeOnBothBrokers(
         expect(other.producerId).not.toBe(first.producerId);
       });
 
-      it('is refused an empty id, wrong timeouts, and an id without epoch', async () => {
+      it('is refused an empty id (KAFKA-5171), wrong timeouts, and an id without epoch', async () => {
         const id = unique('producer');
         const nothing = { producerId: -1n, producerEpoch: -1 };
         expect(await tx.tryInit('')).toMatchObject({ error: 'INVALID_REQUEST', ...nothing });
