@@ -1,6 +1,7 @@
 /** `pnpm bench [NAME...] [--records N|small] [--rounds N]`: side-by-side benchmarks; see docs/testing.md. */
 import { parseArgs } from 'node:util';
 import Table from 'cli-table3';
+import { broker } from './broker.ts';
 import { footprint } from './footprint.ts';
 import { producer } from './producer.ts';
 import { restore } from './restore.ts';
@@ -20,6 +21,7 @@ const suites = new Map<string, Suite>([
   ['restore', restore],
   ['footprint', footprint],
   ['scale', scale],
+  ['broker', broker],
 ]);
 
 interface Request {
