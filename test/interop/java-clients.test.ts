@@ -7,6 +7,7 @@ import {
   type JavaRecordToSend,
   JavaClients,
 } from './java-clients.ts';
+import { storedBatches } from './stored-batches.ts';
 
 const DEADLINE = { timeout: 15_000, interval: 50 };
 const CODECS = ['none', 'gzip', 'snappy', 'lz4', 'zstd'] as const;
@@ -111,6 +112,92 @@ describeOnBothBrokers(
       await late.seek({ [first]: 3 });
       expect((await late.records(1)).map(({ offset }) => offset)).toEqual([3]);
       await late.close();
+    });
+
+    it('107: read from an offset inside a batch at which the log begins', async () => {
+      const topic = await newTopic();
+      const producer = await java.producer({ 'linger.ms': '1000' });
+      await producer.send(numbered(topic, 10));
+      expect(storedBatches(broker().dataDir, `${topic}-0`)).toMatchObject([{ recordCount: 10 }]);
+      await java.admin('deleteRecords', { offsets: { [`${topic}-0`]: 5 } });
+      const consumer = await java.consumer({ 'auto.offset.reset': 'none' });
+      await consumer.assignAt({ [`${topic}-0`]: 5 });
+      const records = await consumer.records(5);
+      expect(records.map(({ offset }) => offset)).toEqual([5, 6, 7, 8, 9]);
+      await consumer.seek({ [`${topic}-0`]: 4 });
+      await expect(consumer.records(1)).rejects.toMatchObject({
+        name: 'OffsetOutOfRangeException',
+      });
+      for (const client of [producer, consumer]) await client.close();
+    });
+
+    it.each(CODECS)('140: read the time of appending, one for the batch: %s', async (codec) => {
+      const topic = await newTopic(1, { 'message.timestamp.type': 'LogAppendTime' });
+      const producer = await java.producer({ 'compression.type': codec, 'linger.ms': '1000' });
+      const before = Date.now();
+      await producer.send([1, 2, 3].map((timestamp) => ({ topic, timestamp, value: 'x' })));
+      const consumer = await java.consumer();
+      await consumer.assign(`${topic}-0`);
+      const records = await consumer.records(3);
+      const times = new Set(records.map(({ timestamp }) => timestamp));
+      expect(times.size).toBe(1);
+      expect([...times][0]).toBeGreaterThanOrEqual(before);
+      expect(records[2]).toMatchObject({ timestampType: 'LogAppendTime' });
+      for (const client of [producer, consumer]) await client.close();
+    });
+
+    it.each(CODECS)(
+      '149: find the offset of the greatest time inside a batch: %s',
+      async (codec) => {
+        const topic = await newTopic();
+        const producer = await java.producer({ 'compression.type': codec, 'linger.ms': '1000' });
+        await producer.send([5, 9, 7].map((timestamp) => ({ topic, timestamp, value: 'x' })));
+        await producer.close();
+        expect(storedBatches(broker().dataDir, `${topic}-0`)).toMatchObject([
+          { codec, recordCount: 3 },
+        ]);
+        expect(
+          await java.admin('listOffsets', { of: 'maxTimestamp', partitions: [`${topic}-0`] }),
+        ).toEqual({ [`${topic}-0`]: 1 });
+      },
+    );
+
+    it('148: are told that a batch is too large by its headers, split it, and keep them', async () => {
+      const topic = await newTopic(1, { 'max.message.bytes': '20000' });
+      const producer = await java.producer({ 'linger.ms': '1000', 'batch.size': '100000' });
+      const headerOf = (index: number): string => String(index).repeat(6_000);
+      await producer.send(
+        Array.from({ length: 10 }, (_, index) => ({
+          topic,
+          value: 'small',
+          headers: [{ name: 'large', value: headerOf(index) }],
+        })),
+      );
+      await expect(
+        producer.send([{ topic, headers: [{ name: 'large', value: 'x'.repeat(20_000) }] }]),
+      ).rejects.toMatchObject({ name: 'RecordTooLargeException' });
+      const consumer = await java.consumer();
+      await consumer.assign(`${topic}-0`);
+      const records = await consumer.records(10);
+      expect(records.map(({ headers }) => headers)).toEqual(
+        Array.from({ length: 10 }, (_, index) => [['large', headerOf(index)]]),
+      );
+      expect(storedBatches(broker().dataDir, `${topic}-0`).length).toBeGreaterThan(1);
+      for (const client of [producer, consumer]) await client.close();
+    });
+
+    it('143: read a record that is larger than their limits', async () => {
+      const topic = await newTopic();
+      const producer = await java.producer();
+      const large = 'x'.repeat(50_000);
+      for (const value of [large, 'small']) await producer.send([{ topic, value }]);
+      const consumer = await java.consumer({
+        'max.partition.fetch.bytes': '1000',
+        'fetch.max.bytes': '1000',
+      });
+      await consumer.assign(`${topic}-0`);
+      expect(valuesOf(await consumer.records(2))).toEqual([large, 'small']);
+      for (const client of [producer, consumer]) await client.close();
     });
 
     it.each([
