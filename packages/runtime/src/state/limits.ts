@@ -12,6 +12,8 @@ export const STORE_VALUE_INITIAL_BYTES = 1024;
 export const STORE_VALUE_MAX_BYTES = 1024 * 1024 * 1024;
 /** Memory for rows comes in chunks of this size, bytes. */
 export const ROW_CHUNK_BYTES = 1024 * 1024;
+/** ... and an int32 names a place in so many of them. */
+export const ROW_CHUNKS_MAX = 32_768;
 /** ... of which the first begins with so many. */
 export const ROW_CHUNK_MIN_BYTES = 8 * 1024;
 /** Up to here, memory of a row is used again for rows of exactly its size; above, of about its size, bytes. */

@@ -1,4 +1,10 @@
-import { ROW_CHUNK_BYTES, ROW_CHUNK_MIN_BYTES, ROW_EXACT_MAX_BYTES } from '../limits.ts';
+import { StorageFullError } from '../../errors.ts';
+import {
+  ROW_CHUNK_BYTES,
+  ROW_CHUNK_MIN_BYTES,
+  ROW_CHUNKS_MAX,
+  ROW_EXACT_MAX_BYTES,
+} from '../limits.ts';
 
 /** A block begins at a multiple of so many bytes, and its address counts them. */
 export const UNIT_BYTES = 8;
@@ -14,7 +20,7 @@ const EMPTY = Buffer.alloc(0);
 
 /**
  * Memory outside of V8's heap for many small blocks of bytes: the garbage collector neither walks nor
- * moves what is in it. A block is known by its address, a positive number below 2^31; 0 is none.
+ * moves what is in it. A block is known by its address, an int32; 0 is none.
  *
  * It comes in chunks. The first one grows by doubling, so that a small store takes little; a block that is
  * larger than a chunk has one of its own. What is freed is used again for blocks of the same size class.
@@ -32,7 +38,10 @@ export class RowMemory {
   #topChunk = 0;
   #takenBytes = 0;
 
-  constructor() {
+  readonly #maxChunks: number;
+
+  constructor(maxChunks = ROW_CHUNKS_MAX) {
+    this.#maxChunks = maxChunks;
     this.#setChunk(0, ROW_CHUNK_MIN_BYTES);
   }
 
@@ -48,18 +57,16 @@ export class RowMemory {
     return Math.ceil(bytes / step) * step;
   }
 
-  /** The address of a block of `blockBytes(bytes)`, with anything in it. */
+  /**
+   * The address of a block of `blockBytes(bytes)`, with anything in it.
+   *
+   * @throws StorageFullError when all addresses are taken; what is there stays as it is
+   */
   take(bytes: number): number {
     const size = RowMemory.blockBytes(bytes);
+    const address = size > ROW_CHUNK_BYTES / 2 ? this.#takeChunk(size) : this.#takeBlock(size);
     this.#takenBytes += size;
-    if (size > ROW_CHUNK_BYTES / 2) return this.#takeChunk(size);
-    const sizeClass = classOf(size);
-    const free = this.#free[sizeClass] as number;
-    if (free !== 0) {
-      this.#free[sizeClass] = this.#next(free);
-      return free;
-    }
-    return this.#takeTop(size);
+    return address;
   }
 
   /** @param bytes as it was asked for, or its block's */
@@ -93,6 +100,14 @@ export class RowMemory {
     this.#takenBytes = 0;
   }
 
+  #takeBlock(size: number): number {
+    const sizeClass = classOf(size);
+    const free = this.#free[sizeClass] as number;
+    if (free === 0) return this.#takeTop(size);
+    this.#free[sizeClass] = this.#next(free);
+    return free;
+  }
+
   #next(address: number): number {
     const ints = this.ints[address >>> CHUNK_SHIFT] as Int32Array;
     return ints[(address & (CHUNK_UNITS - 1)) << 1] as number;
@@ -116,15 +131,26 @@ export class RowMemory {
       before.copy(this.bytes[this.#topChunk] as Buffer);
       return;
     }
-    this.#topChunk = this.#freeChunks.pop() ?? this.bytes.length;
+    this.#topChunk = this.#freeChunk();
     this.#top = 0;
     this.#setChunk(this.#topChunk, ROW_CHUNK_BYTES);
   }
 
   #takeChunk(size: number): number {
-    const chunk = this.#freeChunks.pop() ?? this.bytes.length;
+    const chunk = this.#freeChunk();
     this.#setChunk(chunk, size);
     return chunk << CHUNK_SHIFT;
+  }
+
+  #freeChunk(): number {
+    const free = this.#freeChunks.pop();
+    if (free !== undefined) return free;
+    if (this.bytes.length < this.#maxChunks) return this.bytes.length;
+    throw new StorageFullError(
+      `The rows of one store take ${String(this.#takenBytes)} bytes of memory, which is as much as can be. ` +
+        'Use a persistent store, or more partitions.',
+      { context: { takenBytes: this.#takenBytes } },
+    );
   }
 
   #setChunk(chunk: number, size: number): void {

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { StorageFullError } from '../../errors.ts';
 import { ROW_CHUNK_BYTES } from '../limits.ts';
 import { RowMemory } from './row-memory.ts';
 import { NO_ROW, RowTable } from './row-table.ts';
@@ -105,6 +106,22 @@ describe('RowTable', () => {
 });
 
 describe('RowMemory', () => {
+  it('says that it is full, and gives what comes back', () => {
+    const memory = new RowMemory(3);
+    const large = memory.take(ROW_CHUNK_BYTES);
+    const blocks: number[] = [];
+    const take = (): void => {
+      for (;;) blocks.push(memory.take(400_000));
+    };
+    expect(take).toThrow(StorageFullError);
+    const { takenBytes } = memory;
+    expect(blocks.length).toBeGreaterThan(2);
+    expect(() => memory.take(ROW_CHUNK_BYTES)).toThrow(/as much as can be.*persistent store/);
+    expect(memory.takenBytes).toBe(takenBytes);
+    memory.give(large, ROW_CHUNK_BYTES);
+    expect(memory.take(ROW_CHUNK_BYTES)).toBe(large);
+  });
+
   it('gives blocks that are large enough and do not touch', () => {
     const sizes = fc.array(
       fc.oneof(

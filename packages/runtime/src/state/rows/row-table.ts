@@ -34,7 +34,7 @@ const KEPT_LENGTH = 1;
 const KEPT_TIMESTAMP_FLOATS = 1;
 /** A value that has grown out of its place once is given more than it needs. */
 const GROWTH = 1.25;
-const MAX_LOAD = 0.6;
+const MAX_LOAD = 0.75;
 const TRIM_LOAD = 0.1;
 const NO_VALUE = -1;
 
@@ -330,15 +330,17 @@ export class RowTable {
 
   #outsideFor(row: number, length: number): number {
     const outside = this.#ints(row)[intOf(row) + OUTSIDE] as number;
+    const isFirst = outside === NO_ROW && !this.hasValue(row);
     if (outside !== NO_ROW) {
       const size = this.#ints(outside)[intOf(outside)] as number;
       if (length <= size - BLOCK_HEAD_BYTES) return outside;
-      this.#releaseOutside(row);
     }
-    const wanted = outside === NO_ROW && !this.hasValue(row) ? length : length * GROWTH;
-    const size = RowMemory.blockBytes(BLOCK_HEAD_BYTES + Math.ceil(wanted));
+    const wanted = isFirst ? length : Math.ceil(length * GROWTH);
+    const size = RowMemory.blockBytes(BLOCK_HEAD_BYTES + wanted);
+    // First, or the row would be left without a value if there is no room.
     const block = this.memory.take(size);
     this.#ints(block)[intOf(block)] = size;
+    this.#releaseOutside(row);
     this.#ints(row)[intOf(row) + OUTSIDE] = block;
     return block;
   }
