@@ -14,7 +14,7 @@ import type { RecordSerde } from '../serdes/serde.ts';
 import { FakeClock, settle } from '../testing-support/fake-clock.ts';
 import { AuthorizationError, MissingTopicError, RecordTooLargeError } from './errors.ts';
 import { PartitionAccumulator } from './partition-accumulator.ts';
-import type { PartitionBuffer, ProducerOptions } from './ports.ts';
+import type { AcknowledgedBatch, PartitionBuffer, ProducerOptions } from './ports.ts';
 import { Producer } from './producer.ts';
 import { FakeBrokers } from './testing-support/fake-brokers.ts';
 import { FakeTransport } from './testing-support/fake-transport.ts';
@@ -92,6 +92,30 @@ describe('Producer', () => {
     expect(buffer.ackedEndOffset).toBe(2n);
     await producer.close(1_000);
     expect(clock.timerCount).toBe(0);
+  });
+
+  it('tells of every batch that is acknowledged, and of no other, with the acks that it asked for', async () => {
+    const acknowledged: AcknowledgedBatch[] = [];
+    const { clock, transport, brokers, producer } = setUp({
+      acks: 'leader',
+      onAcknowledged: (batch) => acknowledged.push(batch),
+      onUndelivered: () => null,
+    });
+    brokers.refuse = (_topic, partition) =>
+      partition === 1 ? errorCodes.TOPIC_AUTHORIZATION_FAILED : 0;
+    let isLost = true;
+    brokers.fate = () => {
+      if (!isLost) return 'served';
+      isLost = false;
+      return 'lost after it is written';
+    };
+    send(producer.partition('out', 0), 'a');
+    send(producer.partition('out', 0), 'b');
+    send(producer.partition('out', 1), 'c');
+    expect(await flush(producer, clock)).toBeNull();
+    expect(acknowledged).toEqual([{ topic: 'out', partition: 0, baseOffset: 0n, recordCount: 2 }]);
+    expect(produceRequests(transport).map(({ acks }) => acks)).toEqual([1, 1]);
+    await producer.close(1_000);
   });
 
   it('puts batches of several partitions of one broker into one request', async () => {
