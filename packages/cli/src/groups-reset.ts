@@ -157,7 +157,7 @@ function ensureInactive(groupId: string, state: string): void {
   throw new CommandError(
     'GROUP_ACTIVE',
     `Group ${groupId} is ${state}: stop its members first, then reset it. ` +
-      `\`millrace groups describe ${groupId}\` shows who they are.`,
+      `\`millrace groups describe ${groupId}\` shows it.`,
   );
 }
 
