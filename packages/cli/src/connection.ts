@@ -1,4 +1,3 @@
-import { adminRequest, AdminRequestError } from '@millrace/broker';
 import {
   ConnectionError,
   connect,
@@ -119,6 +118,8 @@ async function findServers({ bootstrapServers, dataDir }: ConnectionOptions): Pr
 
 /** The broker on the data directory says itself where it listens. */
 async function ofDataDir(dataDir: string, source: string): Promise<Target> {
+  // Loaded when it is needed: a broker takes longer to load than a command to run.
+  const { adminRequest, AdminRequestError } = await import('@millrace/broker');
   try {
     const status = (await adminRequest(dataDir, 'status')) as { bootstrapServers: string };
     return { servers: status.bootstrapServers, because: `as the broker on ${dataDir} says` };

@@ -1,22 +1,52 @@
 import { Command, CommanderError } from 'commander';
-import { addBrokerCommand } from './broker.ts';
-import { addConsumeCommand } from './consume.ts';
-import { addDeleteRecordsCommand } from './delete-records.ts';
-import { addDumpLogCommand } from './dump-log.ts';
 import { ExitCode } from './exit-codes.ts';
-import { addGroupsCommands } from './groups.ts';
-import { addProduceCommand } from './produce.ts';
-import { addStatusCommand } from './status.ts';
-import { addStopCommand } from './stop.ts';
 import type { Terminal } from './terminal.ts';
-import { addTopicsCommands } from './topics.ts';
+
+/** Tells an exit code other than that of success, without an error. */
+type Exit = (code: number) => void;
+
+/**
+ * In the order of the help. Only the command that is named is loaded: a broker and a client take
+ * longer to load than most commands to run.
+ */
+const commands: Readonly<
+  Record<string, (program: Command, terminal: Terminal, exit: Exit) => Promise<void>>
+> = {
+  broker: async (program, terminal) => {
+    (await import('./broker.ts')).addBrokerCommand(program, terminal);
+  },
+  status: async (program, terminal) => {
+    (await import('./status.ts')).addStatusCommand(program, terminal);
+  },
+  stop: async (program, terminal) => {
+    (await import('./stop.ts')).addStopCommand(program, terminal);
+  },
+  topics: async (program, terminal) => {
+    (await import('./topics.ts')).addTopicsCommands(program, terminal);
+  },
+  produce: async (program, terminal, exit) => {
+    (await import('./produce.ts')).addProduceCommand(program, terminal, exit);
+  },
+  consume: async (program, terminal) => {
+    (await import('./consume.ts')).addConsumeCommand(program, terminal);
+  },
+  groups: async (program, terminal) => {
+    (await import('./groups.ts')).addGroupsCommands(program, terminal);
+  },
+  'delete-records': async (program, terminal) => {
+    (await import('./delete-records.ts')).addDeleteRecordsCommand(program, terminal);
+  },
+  'dump-log': async (program, terminal) => {
+    (await import('./dump-log.ts')).addDumpLogCommand(program, terminal);
+  },
+};
+
+const usageCodes = new Set(['CONFIG_INVALID', 'COMMAND_INVALID']);
 
 /** Errors whose text is meant for the user as it is. */
 function hasCode(error: unknown): error is Error & { code: string } {
   return error instanceof Error && typeof (error as { code?: unknown }).code === 'string';
 }
-
-const usageCodes = new Set(['CONFIG_INVALID', 'COMMAND_INVALID']);
 
 /** Runs one command line (without `node` and the script) and resolves with the exit code. */
 export async function run(args: readonly string[], terminal: Terminal): Promise<number> {
@@ -33,18 +63,13 @@ export async function run(args: readonly string[], terminal: Terminal): Promise<
     })
     .showHelpAfterError('(--help shows the options)')
     .showSuggestionAfterError();
-  addBrokerCommand(program, terminal);
-  addStatusCommand(program, terminal);
-  addStopCommand(program, terminal);
   let exitCode: number = ExitCode.ok;
-  addTopicsCommands(program, terminal);
-  addProduceCommand(program, terminal, (code) => {
-    exitCode = code;
-  });
-  addConsumeCommand(program, terminal);
-  addGroupsCommands(program, terminal);
-  addDeleteRecordsCommand(program, terminal);
-  addDumpLogCommand(program, terminal);
+  const named = Object.entries(commands).filter(([name]) => name === args[0]);
+  for (const [, add] of named.length > 0 ? named : Object.entries(commands)) {
+    await add(program, terminal, (code) => {
+      exitCode = code;
+    });
+  }
   try {
     await program.parseAsync(args, { from: 'user' });
     return exitCode;
