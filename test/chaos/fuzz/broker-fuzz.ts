@@ -61,6 +61,7 @@ const names = {
 export async function fuzzBroker(options: BrokerFuzzOptions): Promise<BrokerFuzzReport> {
   const broker = await BrokerProcess.start({
     dataDir: options.dataDir,
+    watchesTurns: true,
     config: {
       'offsets.topic.num.partitions': 2,
       'transaction.state.log.num.partitions': 2,
