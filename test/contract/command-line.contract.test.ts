@@ -251,6 +251,35 @@ describeOnBothBrokers('the command line', (broker) => {
   );
 
   it(
+    'leaves out what was aborted, unless it is asked for',
+    async () => {
+      const topic = await createTopic('cli-aborted', '-p', '1');
+      const kafka = new Kafka({
+        clientId: 'cli-test',
+        brokers: broker().bootstrapServers.split(','),
+        logLevel: logLevel.NOTHING,
+      });
+      const producer = kafka.producer({
+        transactionalId: unique('cli-aborted'),
+        idempotent: true,
+        maxInFlightRequests: 1,
+      });
+      await producer.connect();
+      for (const end of ['abort', 'commit'] as const) {
+        const transaction = await producer.transaction();
+        await transaction.send({ topic, messages: [{ value: end }] });
+        await transaction[end]();
+      }
+      await producer.disconnect();
+      const values = async (...options: string[]): Promise<unknown[]> =>
+        (await consumed(topic, ...options)).map(({ value }) => value);
+      expect(await values()).toEqual(['commit']);
+      expect(await values('--isolation', 'read_uncommitted')).toEqual(['abort', 'commit']);
+    },
+    COMMAND_MS,
+  );
+
+  it(
     "writes and reads Kafka's number formats",
     async () => {
       const topic = await createTopic('cli-types', '-p', '1');

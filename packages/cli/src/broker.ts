@@ -11,7 +11,7 @@ interface BrokerOptions {
   readonly port: number;
   readonly host: string;
   readonly dataDir?: string;
-  readonly config: Record<string, string>;
+  readonly config?: Record<string, string>;
   readonly logLevel: string;
 }
 
@@ -30,7 +30,6 @@ export function addBrokerCommand(program: Command, terminal: Terminal): void {
       '-c, --config <key=value>',
       "broker configuration under Kafka's names; may be repeated",
       collectConfig,
-      {},
     )
     .addOption(
       program
@@ -44,7 +43,7 @@ export function addBrokerCommand(program: Command, terminal: Terminal): void {
 }
 
 async function runBroker(options: BrokerOptions, terminal: Terminal): Promise<void> {
-  const { port, host, dataDir, config, logLevel } = options;
+  const { port, host, dataDir, config = {}, logLevel } = options;
   const signals = listenForSignals();
   const broker = await startBroker({
     port,

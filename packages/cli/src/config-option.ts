@@ -3,7 +3,7 @@ import { InvalidArgumentError } from 'commander';
 /** Gathers `--config key=value` options; a key that comes twice has its last value. */
 export function collectConfig(
   text: string,
-  gathered: Readonly<Record<string, string>>,
+  gathered: Readonly<Record<string, string>> = {},
 ): Record<string, string> {
   const at = text.indexOf('=');
   if (at <= 0) {

@@ -6,7 +6,7 @@ import {
   type ClusterAdmin,
   type KafkaClient,
 } from '@millrace/runtime/cluster';
-import type { Command } from 'commander';
+import { Option, type Command } from 'commander';
 import { collectConfig } from './config-option.ts';
 import { CommandError, messageOf } from './errors.ts';
 import { CLOSE_TIMEOUT_MS, TIMEOUT_DEFAULT_MS } from './limits.ts';
@@ -16,7 +16,7 @@ import { parseTimeout } from './times.ts';
 export interface ConnectionOptions {
   readonly bootstrapServers?: string;
   readonly dataDir?: string;
-  readonly clientConfig: Readonly<Record<string, string>>;
+  readonly clientConfig?: Readonly<Record<string, string>>;
   readonly timeout: number;
   readonly json?: boolean;
 }
@@ -33,31 +33,34 @@ const DEFAULT_SERVERS = '127.0.0.1:9092';
 /** A request that takes longer is sent to another broker, if there is time. */
 const REQUEST_TIMEOUT_MS = 30_000;
 
-/** The options that every command over a connection has. */
-export function addConnectionOptions(command: Command): Command {
-  return command
-    .option(
+/** The options that every command over a connection has; to be added after its own. */
+export function addConnectionOptions(command: Command, jsonText = 'as JSON'): Command {
+  const add = (option: Option): Command => command.addOption(option.helpGroup('Connection:'));
+  command.option('--json', jsonText);
+  add(
+    new Option(
       '-b, --bootstrap-servers <host:port,...>',
-      'brokers to begin with. Default: $MILLRACE_BOOTSTRAP_SERVERS',
-    )
-    .option(
+      'brokers to begin with; else $MILLRACE_BOOTSTRAP_SERVERS',
+    ),
+  );
+  add(
+    new Option(
       '-d, --data-dir <path>',
-      'data directory of a running embedded broker, instead. Default: $MILLRACE_DATA_DIR; ' +
-        `without any of these, ${DEFAULT_SERVERS}`,
-    )
-    .option(
+      'instead, the data directory of a running embedded broker; else $MILLRACE_DATA_DIR, ' +
+        `else brokers at ${DEFAULT_SERVERS}`,
+    ),
+  );
+  add(
+    new Option(
       '--client-config <key=value>',
       'how brokers are reached, such as security.protocol=SASL_SSL; may be repeated',
-      collectConfig,
-      {},
-    )
-    .option(
-      '--timeout <duration>',
-      'longest wait for the brokers, such as 30s',
-      parseTimeout,
-      TIMEOUT_DEFAULT_MS,
-    )
-    .option('--json', 'as JSON');
+    ).argParser(collectConfig),
+  );
+  return add(
+    new Option('--timeout <duration>', 'longest wait for the brokers')
+      .argParser(parseTimeout)
+      .default(TIMEOUT_DEFAULT_MS, '30s'),
+  );
 }
 
 /** Reaches the cluster, does `work` there, and ends the connections whatever came of it. */

@@ -56,27 +56,41 @@ export function addConsumeCommand(program: Command, terminal: Terminal): void {
     .command('consume')
     .description('write the records of a topic to the output, one a line')
     .argument('<topic>', 'its name');
-  addTypeOptions(addConnectionOptions(command))
-    .option('--from <place>', 'where to begin in each partition', parseFrom, 'beginning')
-    .option('--to <place>', 'where to end in each partition: this is not read any more', parseTo)
-    .option('-e, --until-end', 'end where the topic ends now: as --to end')
-    .option('-n, --max-records <count>', 'end after so many', parseCount)
-    .option('--max-idle <duration>', 'end when nothing has come for so long', parseTimeout)
-    .option('-p, --partitions <list>', 'only these, such as 0,2 or 0-3', parsePartitions)
-    .option('-f, --fields <list>', `columns: ${FIELDS.join(', ')}`, parseFields, ['key', 'value'])
-    .option('-H, --headers', 'headers before key and value: as --fields headers,key,value')
-    .option('-s, --separator <text>', 'between columns (default: a tab)', unescape, '\t')
-    .option('--null <text>', 'how null is written', 'null')
-    .addOption(
-      command
-        .createOption('--isolation <level>', 'whether records of open transactions are read')
-        .choices(['read_committed', 'read_uncommitted'])
-        .default('read_committed'),
-    )
-    .addHelpText('after', EXAMPLES)
-    .action(async (topic: string, options: Options) => {
-      await consume(topic, options, endOf(options), terminal);
-    });
+  addConnectionOptions(
+    addTypeOptions(command)
+      .option('--from <place>', 'where to begin in each partition', parseFrom, 'beginning')
+      .option('--to <place>', 'where to end in each partition: this is not read any more', parseTo)
+      .option('-e, --until-end', 'end where the topic ends now: as --to end')
+      .option('-n, --max-records <count>', 'end after so many', parseCount)
+      .option('--max-idle <duration>', 'end when nothing has come for so long', parseTimeout)
+      .option('-p, --partitions <list>', 'only these, such as 0,2 or 0-3', parsePartitions)
+      .addOption(
+        command
+          .createOption('-f, --fields <list>', `columns: ${FIELDS.join(', ')}`)
+          .argParser(parseFields)
+          .default(['key', 'value'], 'key,value'),
+      )
+      .option('-H, --headers', 'headers before key and value: as --fields headers,key,value')
+      .addOption(
+        command
+          .createOption('-s, --separator <text>', 'between columns')
+          .argParser(unescape)
+          .default('\t', 'a tab'),
+      )
+      .option('--null <text>', 'how null is written', 'null')
+      .addOption(
+        command
+          .createOption(
+            '--isolation <level>',
+            'whether records of open and aborted transactions are left out',
+          )
+          .choices(['read_committed', 'read_uncommitted'])
+          .default('read_committed'),
+      )
+      .addHelpText('after', EXAMPLES),
+  ).action(async (topic: string, options: Options) => {
+    await consume(topic, options, endOf(options), terminal);
+  });
 }
 
 function endOf({ to, untilEnd }: Options): ReadTo {

@@ -41,24 +41,23 @@ export function addDeleteRecordsCommand(program: Command, terminal: Terminal): v
     program
       .command('delete-records')
       .description('delete the oldest records of a topic')
-      .argument('<topic>', 'its name'),
-  )
-    .option('--before <place>', 'an offset, a time, or end: what lies there stays', parseBefore)
-    .option('-p, --partitions <list>', 'with --before: only these, such as 0,2', parsePartitions)
-    .option('--offsets <partition=offset,...>', 'instead: an offset per partition', parseOffsets)
-    .option('--dry-run', 'only show what would be deleted')
-    .addHelpText('after', EXAMPLES)
-    .action(async (topic: string, options: Options) => {
-      if ((options.before === undefined) === (options.offsets === undefined)) {
-        throw invalidCommand('Give either --before or --offsets.');
-      }
-      if (options.offsets !== undefined && options.partitions !== undefined) {
-        throw invalidCommand('--offsets names its partitions itself: leave --partitions out.');
-      }
-      await withCluster(options, terminal, ({ cluster }) =>
-        deleteRecords(cluster, topic, options, terminal),
-      );
-    });
+      .argument('<topic>', 'its name')
+      .option('--before <place>', 'an offset, a time, or end: what lies there stays', parseBefore)
+      .option('-p, --partitions <list>', 'with --before: only these, such as 0,2', parsePartitions)
+      .option('--offsets <partition=offset,...>', 'instead: an offset per partition', parseOffsets)
+      .option('--dry-run', 'only show what would be deleted')
+      .addHelpText('after', EXAMPLES),
+  ).action(async (topic: string, options: Options) => {
+    if ((options.before === undefined) === (options.offsets === undefined)) {
+      throw invalidCommand('Give either --before or --offsets.');
+    }
+    if (options.offsets !== undefined && options.partitions !== undefined) {
+      throw invalidCommand('--offsets names its partitions itself: leave --partitions out.');
+    }
+    await withCluster(options, terminal, ({ cluster }) =>
+      deleteRecords(cluster, topic, options, terminal),
+    );
+  });
 }
 
 async function deleteRecords(

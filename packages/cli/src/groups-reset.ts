@@ -24,7 +24,7 @@ interface WantedTopic {
 }
 
 interface Options extends ConnectionOptions {
-  readonly topic: readonly WantedTopic[];
+  readonly topic?: readonly WantedTopic[];
   readonly allTopics?: boolean;
   readonly toEarliest?: boolean;
   readonly toLatest?: boolean;
@@ -60,35 +60,34 @@ export function addGroupsResetCommand(groups: Command, terminal: Terminal): void
     groups
       .command('reset')
       .description("set a group's committed offsets; shows the plan unless --execute is given")
-      .argument('<group>', 'its id'),
-  )
-    .option('--topic <topic[:partitions]>', 'this one; may be repeated', collectTopic, [])
-    .option('--all-topics', 'all topics that the group has committed offsets of')
-    .option('--to-earliest', 'to the begin of each log')
-    .option('--to-latest', 'to the end of each log')
-    .option('--to-offset <offset>', 'to this offset', parseOffset)
-    .option('--to-datetime <time>', 'to the first record of then or later', parseDateTime)
-    .option('--shift-by <count>', 'by so many offsets, back if negative', parseShift)
-    .option(
-      '--by-duration <duration>',
-      'to the first record of so long ago or later',
-      parseDuration,
-    )
-    .option('--dry-run', 'only show the plan: the default')
-    .option('--execute', 'do it')
-    .addHelpText('after', EXAMPLES)
-    .action(async (groupId: string, options: Options) => {
-      const target = targetOf(options);
-      if (options.allTopics === true ? options.topic.length > 0 : options.topic.length === 0) {
-        throw invalidCommand('Give either --topic, once or more, or --all-topics.');
-      }
-      if (options.execute === true && options.dryRun === true) {
-        throw invalidCommand('--execute and --dry-run contradict each other.');
-      }
-      await withCluster(options, terminal, ({ cluster }) =>
-        reset(cluster, groupId, target, options, terminal),
-      );
-    });
+      .argument('<group>', 'its id')
+      .option('--topic <topic[:partitions]>', 'this one; may be repeated', collectTopic)
+      .option('--all-topics', 'all topics that the group has committed offsets of')
+      .option('--to-earliest', 'to the begin of each log')
+      .option('--to-latest', 'to the end of each log')
+      .option('--to-offset <offset>', 'to this offset', parseOffset)
+      .option('--to-datetime <time>', 'to the first record of then or later', parseDateTime)
+      .option('--shift-by <count>', 'by so many offsets, back if negative', parseShift)
+      .option(
+        '--by-duration <duration>',
+        'to the first record of so long ago or later',
+        parseDuration,
+      )
+      .option('--dry-run', 'only show the plan: the default')
+      .option('--execute', 'do it')
+      .addHelpText('after', EXAMPLES),
+  ).action(async (groupId: string, options: Options) => {
+    const target = targetOf(options);
+    if ((options.allTopics === true) === (options.topic !== undefined)) {
+      throw invalidCommand('Give either --topic, once or more, or --all-topics.');
+    }
+    if (options.execute === true && options.dryRun === true) {
+      throw invalidCommand('--execute and --dry-run contradict each other.');
+    }
+    await withCluster(options, terminal, ({ cluster }) =>
+      reset(cluster, groupId, target, options, terminal),
+    );
+  });
 }
 
 function targetOf(options: Options): ResetTarget {
@@ -172,7 +171,7 @@ async function makePlan(
   const partitions =
     options.allTopics === true
       ? [...committed.values()].map(({ topic, partition }) => ({ topic, partition }))
-      : await wantedPartitions(cluster, options.topic);
+      : await wantedPartitions(cluster, options.topic ?? []);
   if (partitions.length === 0) {
     throw new CommandError(
       'COMMAND_REFUSED',
@@ -274,7 +273,7 @@ async function execute(
 }
 
 /** `orders` or `orders:0,2` */
-function collectTopic(text: string, before: readonly WantedTopic[]): WantedTopic[] {
+function collectTopic(text: string, before: readonly WantedTopic[] = []): WantedTopic[] {
   const at = text.indexOf(':');
   if (at < 0) return [...before, { topic: text, partitions: undefined }];
   return [...before, { topic: text.slice(0, at), partitions: parsePartitions(text.slice(at + 1)) }];

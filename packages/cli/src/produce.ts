@@ -19,7 +19,7 @@ interface Options extends ConnectionOptions, TypeOptions {
   readonly key?: string;
   readonly keySeparator?: string;
   readonly null?: string;
-  readonly header: readonly (readonly [string, string])[];
+  readonly header?: readonly (readonly [string, string])[];
   readonly partition?: number;
   readonly acks: 'all' | '1';
   readonly compression: 'none' | 'gzip' | 'snappy' | 'lz4' | 'zstd';
@@ -45,33 +45,35 @@ export function addProduceCommand(
     .command('produce')
     .description('write the lines of the input to a topic')
     .argument('<topic>', 'its name; it must exist');
-  addTypeOptions(addConnectionOptions(command))
-    .option('-k, --key <text>', 'the key of every record')
-    .option('-s, --key-separator <text>', 'what stands between key and value in a line', unescape)
-    .option('--null <text>', 'a key or value that is this text is null')
-    .option('-H, --header <name=value>', 'for every record; may be repeated', collectHeader, [])
-    .option('-p, --partition <number>', 'for every record; default: the key decides', parseIndex)
-    .addOption(
-      command
-        .createOption(
-          '--acks <acks>',
-          'when a record counts as written: on all replicas, or on one',
-        )
-        .choices(['all', '1'])
-        .default('all'),
-    )
-    .addOption(
-      command
-        .createOption('--compression <codec>', 'of the batches')
-        .choices(['none', 'gzip', 'snappy', 'lz4', 'zstd'])
-        .default('none'),
-    )
-    .addHelpText('after', EXAMPLES)
-    .action(async (topic: string, options: Options) => {
-      const parse = lineParser(options);
-      const isWhole = await produce(topic, options, parse, terminal);
-      if (!isWhole) exit(ExitCode.interrupted);
-    });
+  addConnectionOptions(
+    addTypeOptions(command)
+      .option('-k, --key <text>', 'the key of every record')
+      .option('-s, --key-separator <text>', 'what stands between key and value in a line', unescape)
+      .option('--null <text>', 'a key or value that is this text is null')
+      .option('-H, --header <name=value>', 'for every record; may be repeated', collectHeader)
+      .option('-p, --partition <number>', 'for every record; default: the key decides', parseIndex)
+      .addOption(
+        command
+          .createOption(
+            '--acks <acks>',
+            'when a record counts as written: on all replicas, or on one',
+          )
+          .choices(['all', '1'])
+          .default('all'),
+      )
+      .addOption(
+        command
+          .createOption('--compression <codec>', 'of the batches')
+          .choices(['none', 'gzip', 'snappy', 'lz4', 'zstd'])
+          .default('none'),
+      )
+      .addHelpText('after', EXAMPLES),
+    'lines are JSON objects, and so is the report',
+  ).action(async (topic: string, options: Options) => {
+    const parse = lineParser(options);
+    const isWhole = await produce(topic, options, parse, terminal);
+    if (!isWhole) exit(ExitCode.interrupted);
+  });
 }
 
 type LineParser = (line: string) => InputRecord;
@@ -79,7 +81,7 @@ type LineParser = (line: string) => InputRecord;
 function lineParser(options: Options): LineParser {
   const { json, key, keySeparator, null: nullText } = options;
   const types = typesOf(options);
-  const header = options.header.length === 0 ? null : options.header;
+  const header = options.header ?? null;
   if (json === true && (keySeparator !== undefined || nullText !== undefined)) {
     throw invalidCommand(
       'With --json keys and nulls are in the objects: leave --key-separator and --null out.',
@@ -264,7 +266,7 @@ export function unescape(text: string): string {
 
 function collectHeader(
   text: string,
-  before: readonly (readonly [string, string])[],
+  before: readonly (readonly [string, string])[] = [],
 ): (readonly [string, string])[] {
   const at = text.indexOf('=');
   if (at <= 0) throw new InvalidArgumentError(`'${text}' is not name=value.`);

@@ -13,8 +13,8 @@ import { parseCount } from './topics-create.ts';
 
 interface Options extends ConnectionOptions {
   readonly partitions?: number;
-  readonly config: Readonly<Record<string, string>>;
-  readonly deleteConfig: readonly string[];
+  readonly config?: Readonly<Record<string, string>>;
+  readonly deleteConfig?: readonly string[];
   readonly dryRun?: boolean;
 }
 
@@ -24,52 +24,50 @@ export function addTopicsAlterCommand(topics: Command, terminal: Terminal): void
     topics
       .command('alter')
       .description("change a topic's configuration, or add partitions")
-      .argument('<topic>', 'its name'),
-  )
-    .option(
-      '-p, --partitions <count>',
-      'as many partitions; never fewer than there are',
-      parseCount,
-    )
-    .option('-c, --config <key=value>', 'set this; may be repeated', collectConfig, {})
-    .option(
-      '--delete-config <key>',
-      'back to what is inherited or default; may be repeated',
-      (key: string, before: readonly string[]) => [...before, key],
-      [],
-    )
-    .option('--dry-run', 'only ask the brokers whether they would')
-    .action(async (topic: string, options: Options) => {
-      const changes = changesOf(options);
-      if (changes.length === 0 && options.partitions === undefined) {
-        throw invalidCommand('Nothing to change: give --config, --delete-config or --partitions.');
-      }
-      await withCluster(options, terminal, async ({ cluster }) => {
-        const described = await findTopic(cluster, topic);
-        // Both are asked about before one of them is done.
-        const isDry = options.dryRun === true;
-        for (const validateOnly of isDry ? [true] : [true, false]) {
-          if (changes.length > 0) {
-            const configs = await cluster.configs.describeTopic(topic);
-            const known = new Set(configs.map(({ name }) => name));
-            checkNames(changes, known);
-            const error = await cluster.configs.alterTopic(topic, changes, { validateOnly });
-            const given = new Map(changes.map(({ name, value }) => [name, value]));
-            if (error !== null) {
-              throw refusedConfigs(error, given, known);
-            }
-          }
-          if (options.partitions !== undefined) {
-            const error = await cluster.topics.extend(topic, options.partitions, { validateOnly });
-            if (error !== null) throw refused(explainPartitions(error, described), error);
+      .argument('<topic>', 'its name')
+      .option(
+        '-p, --partitions <count>',
+        'as many partitions; never fewer than there are',
+        parseCount,
+      )
+      .option('-c, --config <key=value>', 'set this; may be repeated', collectConfig)
+      .option(
+        '--delete-config <key>',
+        'back to what is inherited or default; may be repeated',
+        (key: string, before: readonly string[] = []) => [...before, key],
+      )
+      .option('--dry-run', 'only ask the brokers whether they would'),
+  ).action(async (topic: string, options: Options) => {
+    const changes = changesOf(options);
+    if (changes.length === 0 && options.partitions === undefined) {
+      throw invalidCommand('Nothing to change: give --config, --delete-config or --partitions.');
+    }
+    await withCluster(options, terminal, async ({ cluster }) => {
+      const described = await findTopic(cluster, topic);
+      // Both are asked about before one of them is done.
+      const isDry = options.dryRun === true;
+      for (const validateOnly of isDry ? [true] : [true, false]) {
+        if (changes.length > 0) {
+          const configs = await cluster.configs.describeTopic(topic);
+          const known = new Set(configs.map(({ name }) => name));
+          checkNames(changes, known);
+          const error = await cluster.configs.alterTopic(topic, changes, { validateOnly });
+          const given = new Map(changes.map(({ name, value }) => [name, value]));
+          if (error !== null) {
+            throw refusedConfigs(error, given, known);
           }
         }
-        report(topic, options, changes, terminal);
-      });
+        if (options.partitions !== undefined) {
+          const error = await cluster.topics.extend(topic, options.partitions, { validateOnly });
+          if (error !== null) throw refused(explainPartitions(error, described), error);
+        }
+      }
+      report(topic, options, changes, terminal);
     });
+  });
 }
 
-function changesOf({ config, deleteConfig }: Options): TopicConfigChange[] {
+function changesOf({ config = {}, deleteConfig = [] }: Options): TopicConfigChange[] {
   const both = deleteConfig.filter((name) => name in config);
   if (both.length > 0) {
     throw invalidCommand(`${both.join(', ')} cannot be set and deleted at the same time.`);

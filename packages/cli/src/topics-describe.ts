@@ -39,27 +39,26 @@ export function addTopicsDescribeCommand(topics: Command, terminal: Terminal): v
     topics
       .command('describe')
       .description('show topics with their configuration, partitions and offsets')
-      .argument('<topic...>', 'their names'),
-  )
-    .option('--all-configs', 'also what is not set on the topic, but inherited or default')
-    .action(async (names: string[], options: Options) => {
-      const described = await withCluster(options, terminal, async ({ cluster }) => {
-        const found = await findTopics(cluster, names);
-        const ends = await offsets(cluster, found, 'latest');
-        const starts = await offsets(cluster, found, 'earliest');
-        return Promise.all(
-          found.map((topic) => describe(cluster, topic, starts, ends, options.allConfigs === true)),
-        );
-      });
-      if (options.json === true) {
-        terminal.out(toJsonLine(described));
-        return;
-      }
-      for (const [i, topic] of described.entries()) {
-        if (i > 0) terminal.out('');
-        print(topic, terminal);
-      }
+      .argument('<topic...>', 'their names')
+      .option('--all-configs', 'also what is not set on the topic, but inherited or default'),
+  ).action(async (names: string[], options: Options) => {
+    const described = await withCluster(options, terminal, async ({ cluster }) => {
+      const found = await findTopics(cluster, names);
+      const ends = await offsets(cluster, found, 'latest');
+      const starts = await offsets(cluster, found, 'earliest');
+      return Promise.all(
+        found.map((topic) => describe(cluster, topic, starts, ends, options.allConfigs === true)),
+      );
     });
+    if (options.json === true) {
+      terminal.out(toJsonLine(described));
+      return;
+    }
+    for (const [i, topic] of described.entries()) {
+      if (i > 0) terminal.out('');
+      print(topic, terminal);
+    }
+  });
 }
 
 type Offsets = ReadonlyMap<TopicPartitionKey, bigint | StreamsError>;
