@@ -148,7 +148,7 @@ export class TransactionFixture {
   }
 
   async init(transactionalId: string, timeoutMs = 60_000): Promise<TestProducer> {
-    for (;;) {
+    for (let tries = 0; tries < 10; tries++) {
       const result = await this.transactions.initProducer({
         transactionalId,
         timeoutMs,
@@ -159,6 +159,7 @@ export class TransactionFixture {
         throw new Error(named(result.errorCode));
       }
     }
+    throw new Error('still CONCURRENT_TRANSACTIONS');
   }
 
   async add(producer: TestProducer, topic: string, ...partitions: number[]): Promise<string> {
