@@ -7,16 +7,21 @@ import {
   stringDeserializers,
   stringSerializers,
 } from '@platformatic/kafka';
+import { crc32c, errorCodes, Produce } from '@millrace/protocol';
 import { connect, readTopic, serdes, silentLogger } from '@millrace/runtime';
 import { Kafka, logLevel } from 'kafkajs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { missingForJava } from '../support/kafka/jars.ts';
 import { missingForKcat, runKcat } from '../support/kcat.ts';
+import { batchOf, RawClient } from '../support/raw-client.ts';
 import { JavaClients } from './java-clients.ts';
 import { storedBatches } from './stored-batches.ts';
 
 const DEADLINE = { timeout: 15_000, interval: 50 };
 const CLOSE_TIMEOUT_MS = 5_000;
+// Places in the head of a batch.
+const CRC_AT = 17;
+const ATTRIBUTES_AT = 21;
 const CODECS = ['none', 'gzip', 'snappy', 'lz4', 'zstd'] as const;
 type Codec = (typeof CODECS)[number];
 /** What the JavaScript clients bring with them, on every Node that we run on. */
@@ -148,5 +153,33 @@ describe.skipIf(missing !== null)(missing === null ? title : `${title} (${missin
       expect(await readWithPlatformatic(topic, count)).toEqual(written);
     }
     if (OF_KAFKAJS.includes(codec)) expect(await readWithKafkajs(topic, count)).toEqual(written);
+  });
+
+  it('142: are refused if their codec is unknown, for their partition alone', async () => {
+    const topic = 'unknown-codec';
+    await java.admin('createTopic', { topic, partitions: 2 });
+    const unknown = batchOf([{ value: 'x' }]);
+    unknown.writeInt16BE(7, ATTRIBUTES_AT);
+    unknown.writeUInt32BE(crc32c(unknown, ATTRIBUTES_AT, unknown.length), CRC_AT);
+    const client = await RawClient.connect(broker.bootstrapServers);
+    const { responses } = await client.send(Produce, 9, {
+      acks: -1,
+      timeoutMs: 10_000,
+      topicData: [
+        {
+          name: topic,
+          partitionData: [
+            { index: 0, records: unknown },
+            { index: 1, records: batchOf([{ value: 'known' }]) },
+          ],
+        },
+      ],
+    });
+    client.close();
+    expect(responses[0]?.partitionResponses).toMatchObject([
+      { index: 0, errorCode: errorCodes.UNSUPPORTED_COMPRESSION_TYPE, baseOffset: -1n },
+      { index: 1, errorCode: errorCodes.NONE, baseOffset: 0n },
+    ]);
+    expect(await readWithKcat(topic)).toEqual(['known']);
   });
 });
