@@ -74,9 +74,9 @@ async function kafkajs(): Promise<void> {
 async function reader(): Promise<void> {
   const consumer = kafka().consumer({
     groupId: 'soak',
-    sessionTimeout: 6_000,
-    rebalanceTimeout: 3_000,
-    heartbeatInterval: 500,
+    sessionTimeout: 2_000,
+    rebalanceTimeout: 2_000,
+    heartbeatInterval: 300,
     maxWaitTimeInMs: 100,
   });
   consumer.on(consumer.events.CRASH, () => process.exit(1));

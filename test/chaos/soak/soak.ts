@@ -106,7 +106,10 @@ class Soak {
     this.#broker = await BrokerProcess.start({
       dataDir: this.#options.dataDir,
       port: this.#port,
-      config: { 'offsets.topic.num.partitions': 2, 'num.partitions': PARTITIONS },
+      config: {
+        'offsets.topic.num.partitions': 2,
+        'group.min.session.timeout.ms': 1_000,
+      },
     });
     this.#port = this.#broker.port;
   }
