@@ -49,6 +49,9 @@ export function named(code: number): string {
   return errorByCode(code).name;
 }
 
+/** What producers know of their own sequences, by partition; they outlive brokers. */
+const sequences = new WeakMap<TestProducer, Map<string, number>>();
+
 /** Topics, groups and transactions of one broker over a disk, without its server. */
 export class TransactionFixture {
   readonly clock: FakeClock;
@@ -57,7 +60,6 @@ export class TransactionFixture {
   readonly groups: GroupService;
   readonly transactions: TransactionCoordinator;
   readonly lines: LogLine[];
-  readonly #sequences = new Map<string, number>();
 
   private constructor(
     clock: FakeClock,
@@ -213,8 +215,9 @@ export class TransactionFixture {
     const errorCode = this.transactions.verify(producer, topic, partition);
     if (errorCode !== errorCodes.NONE) return named(errorCode);
     const { producerId, producerEpoch } = producer;
-    const key = `${producerId}/${producerEpoch}/${topic}/${partition}`;
-    const baseSequence = this.#sequences.get(key) ?? 0;
+    const known = sequences.get(producer) ?? new Map<string, number>();
+    sequences.set(producer, known);
+    const baseSequence = known.get(`${topic}-${partition}`) ?? 0;
     const builder = new BatchBuilder({ codec: 'none', maxBytes: 1 << 20 });
     for (const value of values) {
       builder.appendBytes(this.clock.now(), null, Buffer.from(value), null);
@@ -228,7 +231,7 @@ export class TransactionFixture {
     const log = this.log(topic, partition);
     log.appendAsLeader(records, { origin: 'client' });
     await log.flushIfDue();
-    this.#sequences.set(key, baseSequence + values.length);
+    known.set(`${topic}-${partition}`, baseSequence + values.length);
     return 'NONE';
   }
 
