@@ -9,6 +9,7 @@ import { describeOnBothBrokers, unique } from '../support/brokers.ts';
 import {
   runCommand,
   runHere,
+  runShell,
   RunningCommand,
   type CommandResult,
 } from '../support/command-line.ts';
@@ -523,6 +524,12 @@ describe('the command line as a process', () => {
         out: 'ann\t1\nbob\t2\n',
         err: '',
       });
+      // A disk behind `>` that is full, and a reader that has seen enough.
+      const full = await runShell('millrace consume orders -e > /dev/full', environment);
+      expect(full).toMatchObject({ code: 1, out: '' });
+      expect(full.err).toMatch(/^millrace: The output could not be written: ENOSPC.*\n$/);
+      const head = await runShell('millrace consume orders -e | head -n 1', environment);
+      expect(head).toEqual({ code: 0, signal: null, out: 'ann\t1\n', err: '' });
       const both = await runCommand(['topics', 'list', ...data, '-b', 'x:1']);
       expect(both).toMatchObject({ code: 2, out: '' });
     },

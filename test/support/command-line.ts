@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { run } from '@millrace/cli';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
+const main = join(root, 'packages/cli/dist/main.js');
 const DEADLINE_MS = 60_000;
 
 export interface CommandResult {
@@ -21,8 +22,13 @@ export class RunningCommand {
   #out = '';
   #err = '';
 
-  constructor(args: readonly string[], environment: Readonly<Record<string, string>> = {}) {
-    const child = spawn(process.execPath, [join(root, 'packages/cli/dist/main.js'), ...args], {
+  constructor(
+    args: readonly string[],
+    environment: Readonly<Record<string, string>> = {},
+    program: readonly [string, ...string[]] = [process.execPath, main],
+  ) {
+    const [executable, ...first] = program;
+    const child = spawn(executable, [...first, ...args], {
       env: { PATH: process.env['PATH'], ...environment },
     });
     this.#child = child;
@@ -102,4 +108,15 @@ export async function runCommand(
   command.type(input);
   command.endInput();
   return command.exited;
+}
+
+/** Runs a line of shell, in which `millrace` is the command. */
+export async function runShell(
+  line: string,
+  environment: Readonly<Record<string, string>>,
+): Promise<CommandResult> {
+  const script = `millrace() { '${process.execPath}' '${main}' "$@"; }; ${line}`;
+  const shell = new RunningCommand([script], environment, ['sh', '-c']);
+  shell.endInput();
+  return shell.exited;
 }

@@ -13,16 +13,24 @@ export interface Terminal {
   readonly isInputTyped: boolean;
 }
 
-/**
- * The process's own. A pipe whose reader has gone ends commands quietly; other errors of the output,
- * such as a full disk behind `>`, are thrown.
- */
-export function processTerminal(): Terminal {
+export interface ProcessTerminal extends Terminal {
+  /** Why the output was not written, such as a full disk behind `>`; null: it was, or nobody wanted it. */
+  readonly failure: Error | null;
+}
+
+/** The process's own. A pipe whose reader has gone ends commands quietly. */
+export function processTerminal(): ProcessTerminal {
   const closed = new AbortController();
   const { stdout, stderr, stdin } = process;
+  let wake = (): void => undefined;
+  let failure: Error | null = null;
   stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error;
+    if (error.code !== 'EPIPE') failure ??= error;
     closed.abort();
+    wake();
+  });
+  stdout.on('drain', () => {
+    wake();
   });
   return {
     out: (text) => {
@@ -31,15 +39,13 @@ export function processTerminal(): Terminal {
     err: (text) => stderr.write(`${text}\n`),
     drained: async () => {
       if (!stdout.writableNeedDrain || closed.signal.aborted) return;
-      await new Promise<void>((resolve) => {
-        stdout.once('drain', resolve);
-        closed.signal.addEventListener('abort', () => {
-          resolve();
-        });
-      });
+      await new Promise<void>((resolve) => (wake = resolve));
     },
     outputClosed: closed.signal,
     input: stdin,
     isInputTyped: stdin.isTTY,
+    get failure() {
+      return failure;
+    },
   };
 }

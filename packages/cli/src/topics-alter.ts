@@ -34,7 +34,7 @@ export function addTopicsAlterCommand(topics: Command, terminal: Terminal): void
       .option(
         '--delete-config <key>',
         'back to what is inherited or default; may be repeated',
-        (key: string, before: readonly string[] = []) => [...before, key],
+        collectKey,
       )
       .option('--dry-run', 'only ask the brokers whether they would'),
   ).action(async (topic: string, options: Options) => {
@@ -65,6 +65,10 @@ export function addTopicsAlterCommand(topics: Command, terminal: Terminal): void
       report(topic, options, changes, terminal);
     });
   });
+}
+
+function collectKey(key: string, before: readonly string[] = []): string[] {
+  return [...before, key];
 }
 
 function changesOf({ config = {}, deleteConfig = [] }: Options): TopicConfigChange[] {
