@@ -1,27 +1,25 @@
 import type { Clock } from '@millrace/compaction';
 import { errorCodes } from '@millrace/protocol';
 import type { Logger } from 'pino';
-import { coordinatorErrorCode } from '../coordinators/coordinator-errors.ts';
 import type { CoordinatorTopic } from '../coordinators/coordinator-topic.ts';
 import type { StorageErrors } from '../storage-errors.ts';
 import { TransactionCompletion } from './completion.ts';
 import { TransactionalIdExpiry } from './expiry.ts';
-import { nextProducer, NEW_PRODUCER_ID_NEEDED, type ProducerIdentity } from './init-producer.ts';
-import { TRANSACTIONAL_IDS } from './limits.ts';
 import { TransactionLoader, type OpenTransaction } from './loader.ts';
 import { MarkerWriter, type MarkedTopics, type PendingOffsets } from './markers.ts';
+import {
+  TransactionalProducers,
+  type InitProducerRequest,
+  type InitProducerResult,
+  type ProducerIdSource,
+} from './producers.ts';
 import type { TransactionState } from './states.ts';
-import { TransactionEntry } from './transaction-entry.ts';
+import { TransactionSteps } from './steps.ts';
+import type { TransactionEntry } from './transaction-entry.ts';
 import { TransactionLog } from './transaction-log.ts';
 import {
-  ending,
-  fenced,
   hasPartitions,
-  initialised,
   isPrepared,
-  newTransaction,
-  NO_PRODUCER_EPOCH,
-  NO_PRODUCER_ID,
   withPartitions,
   type Transaction,
   type TransactionPartitions,
@@ -40,12 +38,6 @@ export interface TransactionConfig {
   readonly loadBufferBytes: number;
 }
 
-/** Where producer ids come from. */
-export interface ProducerIdSource {
-  next(): Promise<bigint>;
-  markUsed(producerId: bigint): void;
-}
-
 export interface TransactionCoordinatorOptions {
   readonly clock: Clock;
   readonly logger: Logger;
@@ -61,22 +53,11 @@ export interface TransactionCoordinatorOptions {
   readonly producerIds: ProducerIdSource;
 }
 
-export interface InitProducerRequest {
-  readonly transactionalId: string;
-  readonly timeoutMs: number;
-  /** What the producer has had so far (KIP-360); null: it starts. */
-  readonly expected: ProducerIdentity | null;
-}
-
 /** The producer of a request that belongs to a transaction. */
 export interface TransactionalRequest {
   readonly transactionalId: string;
   readonly producerId: bigint;
   readonly producerEpoch: number;
-}
-
-interface InitProducerResult extends ProducerIdentity {
-  readonly errorCode: ErrorCode;
 }
 
 export interface TransactionFilter {
@@ -100,20 +81,18 @@ export class TransactionCoordinator {
   readonly markers: MarkerWriter;
   readonly #clock: Clock;
   readonly #logger: Logger;
-  readonly #config: TransactionConfig;
-  readonly #producerIds: ProducerIdSource;
   readonly #log: TransactionLog;
   readonly #completion: TransactionCompletion;
   readonly #expiry: TransactionalIdExpiry;
   readonly #loader: TransactionLoader;
+  readonly #steps: TransactionSteps;
+  readonly #producers: TransactionalProducers;
   readonly #entries = new Map<string, TransactionEntry>();
 
   constructor(options: TransactionCoordinatorOptions) {
     const { clock, logger, config, stateTopic, topics, offsets, storageErrors } = options;
     this.#clock = clock;
     this.#logger = logger;
-    this.#config = config;
-    this.#producerIds = options.producerIds;
     this.#log = new TransactionLog(stateTopic, clock, config.loadBufferBytes);
     this.markers = new MarkerWriter(topics, offsets, clock);
     this.#completion = new TransactionCompletion(
@@ -123,6 +102,16 @@ export class TransactionCoordinator {
       logger,
       storageErrors,
     );
+    this.#steps = new TransactionSteps(this.#log, this.#completion, clock, logger);
+    this.#producers = new TransactionalProducers({
+      entries: this.#entries,
+      log: this.#log,
+      steps: this.#steps,
+      producerIds: options.producerIds,
+      maxTimeoutMs: config.maxTimeoutMs,
+      clock,
+      logger,
+    });
     this.#expiry = new TransactionalIdExpiry(
       this.#entries,
       this.#log,
@@ -163,70 +152,8 @@ export class TransactionCoordinator {
   // --- producers ---------------------------------------------------------------------------------
 
   /** INVALID_REQUEST, INVALID_TRANSACTION_TIMEOUT, CONCURRENT_TRANSACTIONS, PRODUCER_FENCED ... */
-  async initProducer(request: InitProducerRequest): Promise<InitProducerResult> {
-    const { transactionalId, timeoutMs } = request;
-    if (transactionalId === '') return failed(errorCodes.INVALID_REQUEST);
-    if (timeoutMs <= 0 || timeoutMs > this.#config.maxTimeoutMs) {
-      return failed(errorCodes.INVALID_TRANSACTION_TIMEOUT);
-    }
-    if (!this.#log.isThere) return failed(errorCodes.NOT_COORDINATOR);
-    const result = await this.#initProducer(request, null);
-    if (result !== NEW_PRODUCER_ID_NEEDED) return result;
-    let producerId: bigint;
-    try {
-      producerId = await this.#producerIds.next();
-    } catch (error) {
-      this.#logger.error({ err: error }, 'a block of producer ids could not be reserved');
-      return failed(errorCodes.COORDINATOR_NOT_AVAILABLE);
-    }
-    // Others may have been here meanwhile, so that everything is looked at once more.
-    const retried = await this.#initProducer(request, producerId);
-    return retried === NEW_PRODUCER_ID_NEEDED
-      ? failed(errorCodes.CONCURRENT_TRANSACTIONS)
-      : retried;
-  }
-
-  async #initProducer(
-    { transactionalId, timeoutMs, expected }: InitProducerRequest,
-    newProducerId: bigint | null,
-  ): Promise<InitProducerResult | typeof NEW_PRODUCER_ID_NEEDED> {
-    let entry = this.#entries.get(transactionalId);
-    if (entry === undefined) {
-      if (newProducerId === null) return NEW_PRODUCER_ID_NEEDED;
-      if (this.#entries.size >= TRANSACTIONAL_IDS) return this.#refuse(transactionalId);
-      const transaction = newTransaction(newProducerId, timeoutMs, this.#clock.now());
-      entry = new TransactionEntry(transactionalId, transaction);
-      this.#entries.set(transactionalId, entry);
-    }
-    if (entry.isInTransit || isPrepared(entry.transaction)) {
-      return failed(errorCodes.CONCURRENT_TRANSACTIONS);
-    }
-    const next = nextProducer(entry.transaction, expected, newProducerId);
-    if (next === NEW_PRODUCER_ID_NEEDED) return next;
-    if (typeof next === 'number') return failed(next);
-    if (entry.transaction.state === 'Ongoing') {
-      const errorCode = await this.#fence(entry);
-      // The epoch of the fence belongs to nobody: the producer comes again for one of its own.
-      return failed(errorCode === errorCodes.NONE ? errorCodes.CONCURRENT_TRANSACTIONS : errorCode);
-    }
-    const errorCode = await this.#step(
-      entry,
-      initialised(entry.transaction, next, timeoutMs, this.#clock.now()),
-    );
-    if (errorCode !== errorCodes.NONE) {
-      if (entry.transaction.producerEpoch === NO_PRODUCER_EPOCH) {
-        this.#entries.delete(transactionalId);
-      }
-      return failed(errorCode);
-    }
-    const { producerId, producerEpoch } = next;
-    this.#logger.info({ transactionalId, producerId, producerEpoch }, 'producer is initialised');
-    return { errorCode, producerId, producerEpoch };
-  }
-
-  #refuse(transactionalId: string): InitProducerResult {
-    this.#logger.error({ transactionalId }, 'there are too many transactional ids');
-    return failed(errorCodes.POLICY_VIOLATION);
+  initProducer(request: InitProducerRequest): Promise<InitProducerResult> {
+    return this.#producers.init(request);
   }
 
   // --- transactions ------------------------------------------------------------------------------
@@ -245,7 +172,7 @@ export class TransactionCoordinator {
     if (transaction.state === 'Ongoing' && hasPartitions(transaction, partitions)) {
       return errorCodes.NONE;
     }
-    return this.#step(entry, withPartitions(transaction, partitions, this.#clock.now()));
+    return this.#steps.take(entry, withPartitions(transaction, partitions, this.#clock.now()));
   }
 
   /**
@@ -274,7 +201,7 @@ export class TransactionCoordinator {
     if (entry.isInTransit) return errorCodes.CONCURRENT_TRANSACTIONS;
     switch (transaction.state) {
       case 'Ongoing':
-        return this.#end(entry, ending(transaction, isCommit, this.#clock.now()));
+        return this.#steps.end(entry, isCommit);
       case isCommit ? 'CompleteCommit' : 'CompleteAbort':
         return errorCodes.NONE;
       case isCommit ? 'PrepareCommit' : 'PrepareAbort':
@@ -291,7 +218,7 @@ export class TransactionCoordinator {
       const { state, startTimestamp, timeoutMs } = entry.transaction;
       if (state !== 'Ongoing' || entry.isInTransit || startTimestamp + timeoutMs >= now) continue;
       const { transactionalId } = entry;
-      const errorCode = await this.#fence(entry);
+      const errorCode = await this.#steps.fence(entry);
       if (errorCode !== errorCodes.NONE) continue;
       this.#logger.info({ transactionalId, timeoutMs }, 'transaction has timed out, it is aborted');
     }
@@ -300,30 +227,6 @@ export class TransactionCoordinator {
   /** Forgets transactional ids that nobody has used for `transactional.id.expiration.ms`. */
   expireIds(): Promise<void> {
     return this.#expiry.run();
-  }
-
-  #fence(entry: TransactionEntry): Promise<ErrorCode> {
-    return this.#end(entry, ending(fenced(entry.transaction), false, this.#clock.now()));
-  }
-
-  /** Once the outcome is in the log nothing changes it: the rest may come later. */
-  async #end(entry: TransactionEntry, prepared: Transaction): Promise<ErrorCode> {
-    const errorCode = await this.#step(entry, prepared);
-    if (errorCode === errorCodes.NONE) await this.#completion.complete(entry);
-    return errorCode;
-  }
-
-  async #step(entry: TransactionEntry, next: Transaction): Promise<ErrorCode> {
-    entry.isInTransit = true;
-    try {
-      await this.#log.append(entry.transactionalId, next);
-      entry.transaction = next;
-      return errorCodes.NONE;
-    } catch (error) {
-      return coordinatorErrorCode(error, this.#logger);
-    } finally {
-      entry.isInTransit = false;
-    }
   }
 
   #find(transactionalId: string): TransactionEntry | ErrorCode {
@@ -353,10 +256,6 @@ export class TransactionCoordinator {
       return durationMs < 0n || BigInt(now - startTimestamp) > durationMs;
     });
   }
-}
-
-function failed(errorCode: ErrorCode): InitProducerResult {
-  return { errorCode, producerId: NO_PRODUCER_ID, producerEpoch: NO_PRODUCER_EPOCH };
 }
 
 function producerError(

@@ -119,10 +119,11 @@ class Run {
       );
       if (result === 'NONE') current.commitsOffset = true;
     } else {
+      const [topic, partition] = target;
       const value = `${current.id}/${current.values.flat().length}`;
       result = await this.#attempt(async () => {
-        const added = await this.#broker.add(handle, ...target);
-        return added === 'NONE' ? this.#broker.send(handle, ...target, value) : added;
+        const added = await this.#broker.add(handle, topic, partition);
+        return added === 'NONE' ? this.#broker.send(handle, topic, partition, value) : added;
       });
       if (result === 'NONE') current.values[place]?.push(value);
     }

@@ -27,8 +27,10 @@ export const NO_PRODUCER_EPOCH = -1;
 const NO_TIMESTAMP = -1;
 const NO_PARTITIONS: TransactionPartitions = new Map();
 
+const LARGEST_EPOCH = 32_767;
+
 /** The last epoch that a producer is given: one more is left for fencing it. */
-const LAST_PRODUCER_EPOCH = 32_766;
+const LAST_PRODUCER_EPOCH = LARGEST_EPOCH - 1;
 
 export function newTransaction(producerId: bigint, timeoutMs: number, now: number): Transaction {
   return {
@@ -96,7 +98,8 @@ export function withPartitions(
 /** Whoever writes with the present epoch is refused from now on; no producer is given the new one. */
 export function fenced(transaction: Transaction): Transaction {
   return step(transaction, 'fenced', {
-    producerEpoch: transaction.producerEpoch + 1,
+    // Nobody is given the largest one, but a log of another broker may hold it.
+    producerEpoch: Math.min(transaction.producerEpoch + 1, LARGEST_EPOCH),
     lastProducerEpoch: NO_PRODUCER_EPOCH,
   });
 }
