@@ -29,7 +29,7 @@ import {
 type ErrorCode = number;
 
 /** The coordinator's configuration under Kafka's names, times in ms, sizes in bytes. */
-export interface TransactionConfig {
+interface TransactionConfig {
   /** `transaction.max.timeout.ms`. */
   readonly maxTimeoutMs: number;
   /** `transactional.id.expiration.ms`. */
