@@ -199,6 +199,9 @@ export class ConfigError extends LogStoreError {
 
 const NO_SPACE = new Set(['ENOSPC', 'EDQUOT']);
 
+/** What `toLogDirError` calls the syncing of a file. */
+export const SYNC = 'sync';
+
 /** Turns Node's error of a file operation into ours; our own pass through unchanged. */
 export function toLogDirError(
   error: unknown,
@@ -209,7 +212,9 @@ export function toLogDirError(
   if (error instanceof LogStoreError) return error;
   const cause = error instanceof Error ? error : new Error(String(error));
   const at = position === undefined ? path : `${path} at byte ${String(position)}`;
-  const isFull = 'code' in cause && typeof cause.code === 'string' && NO_SPACE.has(cause.code);
+  // A sync that finds no space has lost what was written before it: that is no full disk any more.
+  const isFull =
+    'code' in cause && typeof cause.code === 'string' && NO_SPACE.has(cause.code) && what !== SYNC;
   return isFull
     ? new StorageFullError(`no space left to ${what} ${at}: free space and try again`, { cause })
     : new LogDirError(`could not ${what} ${at}: ${cause.message}`, { cause });

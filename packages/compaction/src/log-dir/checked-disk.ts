@@ -1,4 +1,4 @@
-import { toLogDirError } from '../errors.ts';
+import { SYNC, toLogDirError } from '../errors.ts';
 import type { Disk, DiskFile } from '../platform/disk.ts';
 
 /** A disk whose every failure is a LogDirError (or StorageFullError) naming what, file and position. */
@@ -94,7 +94,7 @@ class CheckedFile implements DiskFile {
   }
 
   sync(): Promise<void> {
-    return checkLater('sync', this.path, this.#file.sync());
+    return checkLater(SYNC, this.path, this.#file.sync());
   }
 
   close(): void {

@@ -20,8 +20,8 @@ import {
   MalformedFileError,
   StorageFullError,
 } from '../errors.ts';
-import type { Operation } from '../platform/memory-disk.ts';
-import { plainBatch } from '../testing/batches.ts';
+import type { MemoryDisk, Operation, OperationKind } from '../platform/memory-disk.ts';
+import { markerBatch, plainBatch } from '../testing/batches.ts';
 import { configOf, newMemoryLog, openMemoryDir, readAll, ROOT } from '../testing/memory-log-dir.ts';
 import { LogDir } from './log-dir.ts';
 
@@ -268,6 +268,91 @@ describe('a disk that fails', () => {
       log.appendAsLeader(plainBatch(3, { producerId: 1n, producerEpoch: 0, baseSequence: 3 }));
       expect(readAll(log), String(at)).toHaveLength(6);
     }
+  });
+
+  /** What a log does beside appending, on a disk that has no room for it, and then has. */
+  async function whileFull(
+    disk: MemoryDisk,
+    kinds: readonly OperationKind[],
+    work: () => unknown,
+  ): Promise<void> {
+    disk.onOperation = ({ kind }) =>
+      kinds.includes(kind) ? { error: systemError('ENOSPC'), writtenBytes: 5 } : undefined;
+    try {
+      await work();
+    } catch (error) {
+      expect(error).toBeInstanceOf(StorageFullError);
+    }
+    // Whatever was only asked for has been tried by now.
+    await new Promise((resolve) => setImmediate(resolve));
+    disk.onOperation = null;
+  }
+
+  const NO_ROOM = ['write', 'create', 'makeDirectory'] as const;
+
+  it('full when deleted records change the epochs and the log start: both are there after a start', async () => {
+    const { log, dir, disk, clock, config } = await newMemoryLog();
+    for (let i = 0; i < 4; i++) log.appendAsLeader(plainBatch(1), { leaderEpoch: i });
+    await log.flush();
+    await whileFull(disk, NO_ROOM, () => log.deleteRecords(2n));
+    expect(log.failure).toBeNull();
+    log.appendAsLeader(plainBatch(1), { leaderEpoch: 3 });
+    expect(await log.deleteRecords(2n)).toBe(2n);
+    await log.flush();
+    const after = await openMemoryDir({ disk: disk.afterKill(), clock, config });
+    expect(after.log('t', 0)?.logStartOffset).toBe(2n);
+    expect(after.log('t', 0)?.leaderEpochs).toEqual(log.leaderEpochs);
+    await dir.close();
+  });
+
+  it('full when an abort is written to the index: readers are told of it, then and after a start', async () => {
+    const { log, dir, disk, clock, config } = await newMemoryLog();
+    const producer = { producerId: 1n, producerEpoch: 0, isTransactional: true };
+    log.appendAsLeader(plainBatch(2, { ...producer, baseSequence: 0 }));
+    let refusedCount = 0;
+    disk.onOperation = ({ kind, path: file }) => {
+      if (kind !== 'create' || !file.endsWith('.txnindex') || refusedCount > 0) return undefined;
+      refusedCount++;
+      return { error: systemError('ENOSPC') };
+    };
+    log.appendAsLeader(markerBatch('abort', 1n), { origin: 'coordinator' });
+    expect(refusedCount).toBe(1);
+    const aborted = [{ producerId: 1n, firstOffset: 0n }];
+    const isolation = { isolation: 'readCommitted' } as const;
+    expect(log.read(0n, 1000, isolation).abortedTransactions).toMatchObject(aborted);
+    expect(log.failure).toBeNull();
+    await dir.close();
+    const after = await openMemoryDir({ disk: disk.afterKill(), clock, config });
+    expect(disk.stat(`${ROOT}/.kafka_cleanshutdown`)).not.toBeNull();
+    expect(after.log('t', 0)?.read(0n, 1000, isolation).abortedTransactions).toMatchObject(aborted);
+    await after.close();
+  });
+
+  it('full when indexes are written, or retention begins a segment: both succeed later', async () => {
+    const { log, dir, disk, clock } = await newMemoryLog({
+      'index.interval.bytes': '0',
+      'retention.ms': '1000',
+    });
+    for (let i = 0; i < 5; i++) log.appendAsLeader(plainBatch(3));
+    await whileFull(disk, NO_ROOM, () => log.flush());
+    expect(log.failure).toBeNull();
+    await log.flush();
+    expect(log.recoveryPoint).toBe(15n);
+    clock.advance(10_000_000);
+    await whileFull(disk, NO_ROOM, () => log.runRetention());
+    expect(log.failure).toBeNull();
+    expect(log.runRetention().deletedSegments).toBe(1);
+    expect(log.appendAsLeader(plainBatch(2)).firstOffset).toBe(15n);
+    await dir.close();
+  });
+
+  it('full when it syncs: what was written may be lost, so the log goes out of service', async () => {
+    const { log, dir, disk } = await newMemoryLog();
+    log.appendAsLeader(plainBatch(1));
+    await whileFull(disk, ['sync'], () => log.flush()).catch(() => undefined);
+    expect(log.failure).toBeInstanceOf(LogDirError);
+    disk.onOperation = null;
+    await dir.close();
   });
 
   it('broken: the log goes out of service and says where', async () => {

@@ -1,4 +1,5 @@
 import path from 'node:path';
+import { StorageFullError } from '../errors.ts';
 import type { Disk } from '../platform/disk.ts';
 import type { Segment } from '../segment/segment.ts';
 import { ensureNotFailed, markFailed } from './log-state.ts';
@@ -20,6 +21,7 @@ export async function flushLog(state: LogState): Promise<void> {
     const segments = state.segments.from(state.recoveryPoint);
     for (const segment of segments) await syncSegment(state, segment);
     await syncSnapshots(state, segments);
+    if (state.isEpochFileOutdated) await state.epochFile.request();
     await state.epochFile.settled();
     if (state.directoryNeedsSync) {
       state.directoryNeedsSync = false;
@@ -30,6 +32,8 @@ export async function flushLog(state: LogState): Promise<void> {
   } catch (error) {
     // Retention may have taken a segment away, or deletion the whole log, under our hands.
     if (state.isClosed) return;
+    // Nothing is synced, and nothing is lost.
+    if (error instanceof StorageFullError) throw error;
     throw markFailed(state, error);
   }
   // The epoch file has a failure of its own.

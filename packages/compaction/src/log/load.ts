@@ -1,6 +1,6 @@
 import { RecordCursor } from '@millrace/protocol';
 import type { LogConfig } from '../config.ts';
-import { CorruptIndexError } from '../errors.ts';
+import { CorruptIndexError, StorageFullError } from '../errors.ts';
 import { writeAtomically } from '../platform/atomic-file.ts';
 import { CoalescingTask } from '../platform/coalescing-task.ts';
 import { SegmentList } from '../segment/segment-list.ts';
@@ -135,6 +135,7 @@ export function loadLog(environment: LogEnvironment, options: LoadOptions): LogS
     producers,
     epochs,
     epochFile: new CoalescingTask(() => writeEpochFile(found)),
+    isEpochFileOutdated: false,
     cursor,
     logStartOffset,
     logEndOffset,
@@ -165,7 +166,8 @@ export function loadLog(environment: LogEnvironment, options: LoadOptions): LogS
 
 function requestEpochFile(state: LogState): void {
   state.epochFile.request().catch((error: unknown) => {
-    if (!state.isClosed) markFailed(state, error);
+    if (error instanceof StorageFullError) state.isEpochFileOutdated = true;
+    else if (!state.isClosed) markFailed(state, error);
   });
 }
 
@@ -173,6 +175,7 @@ async function writeEpochFile(state: LogState): Promise<void> {
   if (state.isClosed) return;
   const content = encodeLeaderEpochs(state.epochs.entries);
   await writeAtomically(state.environment.disk, leaderEpochPath(state.directory), content);
+  state.isEpochFileOutdated = false;
 }
 
 /** The greatest base at most `offset`, else the first. */

@@ -38,6 +38,8 @@ export interface LogState {
   readonly producers: ProducerState;
   readonly epochs: LeaderEpochs;
   readonly epochFile: CoalescingTask;
+  /** There was no room for it: the next flush tries again. */
+  isEpochFileOutdated: boolean;
   readonly cursor: RecordCursor;
   logStartOffset: bigint;
   logEndOffset: bigint;

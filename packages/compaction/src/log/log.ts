@@ -4,6 +4,7 @@ import {
   LogDirError,
   OffsetOutOfRangeError,
   PolicyViolationError,
+  StorageFullError,
 } from '../errors.ts';
 import { CoalescingTask } from '../platform/coalescing-task.ts';
 import type { Segment } from '../segment/segment.ts';
@@ -214,7 +215,8 @@ export class Log {
     try {
       return runRetention(this.#state);
     } catch (error) {
-      throw error instanceof LogDirError ? markFailed(this.#state, error) : error;
+      const isBroken = error instanceof LogDirError && !(error instanceof StorageFullError);
+      throw isBroken ? markFailed(this.#state, error) : error;
     }
   }
 

@@ -321,6 +321,7 @@ export class Segment {
   persistIndexes(): void {
     this.offsetIndex.persist();
     this.timeIndex.persist();
+    this.txnIndex.persist();
   }
 
   /**

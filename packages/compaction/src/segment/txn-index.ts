@@ -1,5 +1,5 @@
 import type { Disk } from '../platform/disk.ts';
-import { CorruptIndexError } from '../errors.ts';
+import { CorruptIndexError, StorageFullError } from '../errors.ts';
 import { TXN_INDEX_ENTRY_BYTES } from '../limits.ts';
 
 const ENTRY = TXN_INDEX_ENTRY_BYTES;
@@ -14,12 +14,17 @@ export interface AbortedTransaction {
   readonly lastStableOffset: bigint;
 }
 
-/** `.txnindex`: the transactions whose abort marker lies in this segment, in marker order. */
+/**
+ * `.txnindex`: the transactions whose abort marker lies in this segment, in marker order. Entries for which the
+ * disk has no room stay in memory until it has.
+ */
 export class TxnIndex {
   readonly baseOffset: bigint;
   readonly #disk: Disk;
   #path: string;
   #entries: AbortedTransaction[] | null = null;
+  /** Of the entries, those that are in the file. */
+  #persistedCount = 0;
 
   constructor(disk: Disk, path: string, baseOffset: bigint) {
     this.#disk = disk;
@@ -33,7 +38,10 @@ export class TxnIndex {
 
   /** Throws CorruptIndexError on what no writer leaves. */
   entries(): readonly AbortedTransaction[] {
-    this.#entries ??= this.#load();
+    if (this.#entries === null) {
+      this.#entries = this.#load();
+      this.#persistedCount = this.#entries.length;
+    }
     return this.#entries;
   }
 
@@ -72,25 +80,32 @@ export class TxnIndex {
   }
 
   append(entry: AbortedTransaction): void {
-    const known = this.entries();
-    const bytes = Buffer.alloc(ENTRY);
-    bytes.writeInt16BE(VERSION, 0);
-    bytes.writeBigInt64BE(entry.producerId, 2);
-    bytes.writeBigInt64BE(entry.firstOffset, 10);
-    bytes.writeBigInt64BE(entry.lastOffset, 18);
-    bytes.writeBigInt64BE(entry.lastStableOffset, 26);
+    this.#entries = [...this.entries(), entry];
+    try {
+      this.persist();
+    } catch (error) {
+      // The marker is in the log: it counts. What is missing here is built anew after a kill.
+      if (!(error instanceof StorageFullError)) throw error;
+    }
+  }
+
+  /** Brings the file up to date. Nothing is synced. */
+  persist(): void {
+    const missing = this.#entries?.slice(this.#persistedCount) ?? [];
+    if (missing.length === 0) return;
     const file = this.#disk.open(this.#path, 'create');
     try {
-      file.write(bytes, known.length * ENTRY);
+      file.write(Buffer.concat(missing.map(encodeEntry)), this.#persistedCount * ENTRY);
+      this.#persistedCount += missing.length;
     } finally {
       file.close();
     }
-    this.#entries = [...known, entry];
   }
 
   /** Empties it, in memory and on disk; a file that isn't there stays away. */
   reset(): void {
     this.#entries = [];
+    this.#persistedCount = 0;
     const stat = this.#disk.stat(this.#path);
     if (!stat || stat.sizeBytes === 0) return;
     const file = this.#disk.open(this.#path, 'readWrite');
@@ -114,6 +129,7 @@ export class TxnIndex {
   }
 
   async sync(): Promise<void> {
+    this.persist();
     if (!this.#disk.stat(this.#path)) return;
     const file = this.#disk.open(this.#path, 'readWrite');
     try {
@@ -123,11 +139,22 @@ export class TxnIndex {
     }
   }
 
+  /** Lets the entries go. Only after `persist`. */
   release(): void {
-    this.#entries = null;
+    if (this.#persistedCount === this.#entries?.length) this.#entries = null;
   }
 
   moveTo(path: string): void {
     this.#path = path;
   }
+}
+
+function encodeEntry(entry: AbortedTransaction): Buffer {
+  const bytes = Buffer.alloc(ENTRY);
+  bytes.writeInt16BE(VERSION, 0);
+  bytes.writeBigInt64BE(entry.producerId, 2);
+  bytes.writeBigInt64BE(entry.firstOffset, 10);
+  bytes.writeBigInt64BE(entry.lastOffset, 18);
+  bytes.writeBigInt64BE(entry.lastStableOffset, 26);
+  return bytes;
 }
