@@ -479,18 +479,19 @@ describeOnBothBrokers(
       const consumer = await java.consumer(group);
       await consumer.subscribe(input);
       expect(await consumer.records(3)).toHaveLength(3);
+      const member = await consumer.group();
       const producer = await java.producer({ 'transactional.id': unique('id') });
       await producer.initTransactions();
       const partition = `${input}-0`;
 
       await producer.begin();
       await producer.send([{ topic: output, value: 'aborted' }]);
-      await producer.sendOffsets({ [partition]: 2 }, consumer);
+      await producer.sendOffsets({ [partition]: 2 }, member);
       await producer.abort();
       expect(await consumer.committed(partition)).toEqual({ [partition]: null });
       await producer.begin();
       await producer.send([{ topic: output, value: 'committed' }]);
-      await producer.sendOffsets({ [partition]: 3 }, consumer);
+      await producer.sendOffsets({ [partition]: 3 }, member);
       await producer.commit();
       await expect.poll(() => consumer.committed(partition), DEADLINE).toEqual({ [partition]: 3 });
       const reader = await readCommitted(`${output}-0`);
@@ -500,7 +501,7 @@ describeOnBothBrokers(
       await java.admin('removeMembers', { group: group['group.id'] });
       await producer.begin();
       await producer.send([{ topic: output, value: 'late' }]);
-      await expect(producer.sendOffsets({ [partition]: 1 }, consumer)).rejects.toMatchObject({
+      await expect(producer.sendOffsets({ [partition]: 1 }, member)).rejects.toMatchObject({
         name: 'CommitFailedException',
       });
       await producer.abort();

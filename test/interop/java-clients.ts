@@ -26,6 +26,14 @@ export interface JavaRecord {
   readonly headers: readonly (readonly [string, string | null])[];
 }
 
+/** What a consumer was in its group when it was asked. */
+interface JavaMembership {
+  /** Its name in the Java process. */
+  readonly membership: string;
+  readonly generation: number;
+  readonly memberId: string;
+}
+
 interface Answer {
   readonly result?: unknown;
   readonly failure?: { readonly name: string; readonly message: string };
@@ -114,16 +122,16 @@ export class JavaClients {
 class Client {
   readonly #java: JavaClients;
   readonly #kind: string;
-  readonly name: string;
+  readonly #name: string;
 
   constructor(java: JavaClients, kind: string, name: string) {
     this.#java = java;
     this.#kind = kind;
-    this.name = name;
+    this.#name = name;
   }
 
   protected ask<T>(what: string, fields: object = {}): Promise<T> {
-    return this.#java.ask<T>(`${this.#kind}.${what}`, { name: this.name, ...fields });
+    return this.#java.ask<T>(`${this.#kind}.${what}`, { name: this.#name, ...fields });
   }
 
   close(): Promise<unknown> {
@@ -157,8 +165,8 @@ export class JavaProducer extends Client {
     return this.ask('abort');
   }
 
-  sendOffsets(offsets: ByPartition<number>, consumer: JavaConsumer): Promise<void> {
-    return this.ask('sendOffsets', { offsets, consumer: consumer.name });
+  sendOffsets(offsets: ByPartition<number>, { membership }: JavaMembership): Promise<void> {
+    return this.ask('sendOffsets', { offsets, membership });
   }
 
   /** Goes on sending "0", "1", ... to the topic's first partition until `endStretch`. */
@@ -235,7 +243,7 @@ export class JavaConsumer extends Client {
     return this.ask('rebalances');
   }
 
-  group(): Promise<{ readonly generation: number; readonly memberId: string }> {
+  group(): Promise<JavaMembership> {
     return this.ask('group');
   }
 

@@ -1,5 +1,7 @@
 package interop;
 
+import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
+
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.Map;
@@ -12,6 +14,7 @@ final class Clients implements AutoCloseable {
     private final String bootstrapServers;
     private final Map<String, Producing> producers = new HashMap<>();
     private final Map<String, Consuming> consumers = new HashMap<>();
+    private final Map<String, ConsumerGroupMetadata> memberships = new HashMap<>();
     private final Map<String, WordCount> wordCounts = new HashMap<>();
     private Administration administration;
 
@@ -49,7 +52,7 @@ final class Clients implements AutoCloseable {
         }
         Producing producer = producers.get(name);
         if (!method.equals("sendOffsets")) return producer.call(method, request);
-        producer.sendOffsets(request.offsets("offsets"), consumers.get(request.text("consumer")).groupMetadata());
+        producer.sendOffsets(request.offsets("offsets"), memberships.get(request.text("membership")));
         return null;
     }
 
@@ -59,9 +62,17 @@ final class Clients implements AutoCloseable {
             consumers.put(name, new Consuming(settings(request)));
             return null;
         }
+        if (method.equals("group")) return membership(consumers.get(name).groupMetadata());
         if (!method.equals("close")) return consumers.get(name).call(method, request);
         consumers.remove(name).close();
         return null;
+    }
+
+    /** Kept, so that a test can use it when it is no longer true. */
+    private Map<String, Object> membership(ConsumerGroupMetadata group) {
+        String name = group.memberId() + " in generation " + group.generationId();
+        memberships.put(name, group);
+        return Map.of("membership", name, "memberId", group.memberId(), "generation", group.generationId());
     }
 
     private Object streams(String method, Request request) throws Exception {

@@ -118,10 +118,6 @@ final class Consuming implements ConsumerRebalanceListener, AutoCloseable {
             case "assignment" -> {
                 return onThread(it -> it.assignment().stream().map(TopicPartition::toString).sorted().toList());
             }
-            case "group" -> {
-                ConsumerGroupMetadata group = groupMetadata();
-                return Map.of("generation", group.generationId(), "memberId", group.memberId());
-            }
             case "rebalances" -> {
                 return onThread(it -> List.copyOf(rebalances));
             }
