@@ -161,6 +161,21 @@ describe('a connection', () => {
     await client.closed;
   });
 
+  it('whose client has said its last is closed, also with a request in hand, and leaves nothing behind', async () => {
+    const broker = await start();
+    const client = await connect(broker);
+    await client.send(Metadata, 4, { topics: [{ name: 'quiet' }], allowAutoTopicCreation: true });
+    client.post(Fetch, 11, {
+      maxWaitMs: 60_000,
+      minBytes: 1,
+      topics: [{ topic: 'quiet', partitions: [{ partition: 0, partitionMaxBytes: 1000 }] }],
+    });
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    client.socket.end();
+    await client.closed;
+    await expectServed(broker);
+  });
+
   it('is refused above max.connections', async () => {
     const broker = await start({ 'max.connections': 2 });
     const first = await connect(broker);
