@@ -13,11 +13,13 @@ import {
   errorByCode,
   type ErrorName,
   Fetch,
+  FindCoordinator,
   IncrementalAlterConfigs,
   ListOffsets,
   Metadata,
   OffsetForLeaderEpoch,
   Produce,
+  SyncGroup,
   ZERO_UUID,
 } from '@millrace/protocol';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -45,11 +47,12 @@ describeOnBothBrokers('codes', (broker) => {
       const { topics } = await client.send(Metadata, 12, { topics: [{ name: topic }] });
       topicId = topics[0]?.topicId ?? ZERO_UUID;
     }
-    await client.send(Produce, 9, {
-      acks: -1,
-      timeoutMs: 10_000,
-      topicData: [{ name: topic, partitionData: [{ index: 0, records: good() }] }],
-    });
+    // Kafka's broker learns of its leadership a little later.
+    for (const index of [0, 1]) {
+      const topicData = [{ name: topic, partitionData: [{ index, records: good() }] }];
+      const once = () => codes(Produce, 9, { acks: -1, timeoutMs: 10_000, topicData });
+      while ((await once()).length > 0);
+    }
   });
   afterAll(() => client.close());
 
@@ -376,6 +379,25 @@ describeOnBothBrokers('codes', (broker) => {
     expect(await drop({ name: topic, topicId })).toEqual(['INVALID_REQUEST']);
     expect(await drop({ name: null })).toEqual(['INVALID_REQUEST']);
     expect(await drop({ name: topic }, { name: topic })).toEqual(['INVALID_REQUEST']);
+  });
+
+  it('of synchronising without the protocol that version 5 asks for (KIP-559)', async () => {
+    const group = unique('codes-group');
+    for (let i = 0; i < 100; i++) {
+      const { errorCode } = await client.send(FindCoordinator, 3, { key: group, keyType: 0 });
+      if (errorCode === 0) break;
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    const sync = (version: number, over: object = {}) =>
+      codes(SyncGroup, version, { groupId: group, generationId: 1, memberId: 'nobody', ...over });
+    const unknown: ErrorName[] = ['UNKNOWN_MEMBER_ID'];
+    for (let i = 0; i < 100 && (await sync(4)).join() !== unknown.join(); i++) {
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    expect(await sync(4)).toEqual(unknown);
+    expect(await sync(5, { protocolType: 'consumer', protocolName: 'range' })).toEqual(unknown);
+    expect(await sync(5)).toEqual(['INCONSISTENT_GROUP_PROTOCOL']);
+    expect(await sync(5, { protocolType: 'consumer' })).toEqual(['INCONSISTENT_GROUP_PROTOCOL']);
   });
 
   it('of descriptions', async () => {
