@@ -20,9 +20,10 @@ import { CountingProcess } from './counting-process.ts';
 const APPLICATION_ID = 'counting';
 const TOPIC = 'clicks';
 const CHANGELOGS = ['total', 'daily'].map((store) => `${APPLICATION_ID}-${store}-changelog`);
-/** So many rows are more than what is gathered before it is written to disk. */
 const NOTHING = { total: 0, daily: 0 };
+/** So many rows with keys so long are more than what is gathered before it is written to disk. */
 const KEYS = 90_000;
+const KEY_LENGTH = 100;
 const RECORDS = 270_000;
 const TEST_TIMEOUT_MS = 240_000;
 
@@ -66,7 +67,8 @@ async function write(from: number, to: number): Promise<void> {
   const text = serdes.string();
   const writer = await TopicWriter.open(client, { topic: TOPIC, key: text, value: text });
   for (let i = from; i < to; i++) {
-    writer.send(`user-${String((i * 7_919) % KEYS)}`, '', { timestamp: START });
+    const key = `user-${String((i * 7_919) % KEYS)}`.padEnd(KEY_LENGTH, '.');
+    writer.send(key, '', { timestamp: START });
     if (writer.isFull) await writer.drained();
   }
   await writer.close();

@@ -1,13 +1,17 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import type { StreamsConfigInput } from '../config/config-input.ts';
 import { StreamsBuilder } from '../dsl/streams-builder.ts';
+import { SPILL_INTERVAL_MS } from '../state/limits.ts';
 import { serdes } from '../serdes/serdes.ts';
 import { FakeCluster } from '../testing-support/fake-cluster.ts';
 import type { Harness } from '../testing-support/harness.ts';
 import { startHarness } from '../testing-support/harness.ts';
+
+/** A real disk, under a fake clock. */
+const DISK_WAIT_MS = 10_000;
 
 const strings = { key: serdes.string(), value: serdes.string() };
 
@@ -92,6 +96,24 @@ describe('statestore.uncommitted.max.bytes', () => {
     const harness = await start(config);
     await write(harness, 500);
     expect(harness.cluster.group('app').commitCount).toBe(0);
+    await harness.streams.close();
+  });
+});
+
+describe('what is committed', () => {
+  it('reaches the disk after a while, even if nothing comes any more', async () => {
+    const commitMs = 1_000;
+    const harness = await start({ 'commit.interval.ms': commitMs });
+    const writtenMs = (): number => statSync(join(stateDir, 'app', '0_0', 'data.mdb')).mtimeMs;
+    const openedMs = writtenMs();
+    await write(harness, 10);
+    await harness.clock.advance(commitMs);
+    expect(harness.cluster.group('app').commitCount).toBe(1);
+    expect(writtenMs()).toBe(openedMs);
+    await harness.clock.advance(SPILL_INTERVAL_MS);
+    await vi.waitFor(() => {
+      expect(writtenMs()).toBeGreaterThan(openedMs);
+    }, DISK_WAIT_MS);
     await harness.streams.close();
   });
 });

@@ -391,7 +391,17 @@ export class StreamTask implements CommittableTask {
     this.stores.commit(
       (topic) => this.#committed.get(topicPartitionKey(topic, this.id.partition)) ?? null,
     );
-    this.stores.disk?.spillIfDue(this.#options.clock.monotonicMs());
+    this.spill(this.#options.clock.monotonicMs());
+  }
+
+  /** When committed rows must be written to disk at the latest, on the monotonic clock; Infinity if none wait. */
+  get spillDueMs(): number {
+    return this.stores.disk?.spillDueMs ?? Infinity;
+  }
+
+  /** Begins to write committed rows to disk, if it is time. Throws what the last write failed with. */
+  spill(nowMs: number): void {
+    this.stores.disk?.spillIfDue(nowMs);
   }
 
   *purgeableOffsets(offsets: OffsetsToCommit): Generator<CommittedOffset> {

@@ -283,7 +283,21 @@ export class StreamThread {
     let worked = fetched.length > 0;
     if (this.#isGateOpen && this.#process()) worked = true;
     if (this.#restorer.pass(RESTORE_SLICE_MAX_MS)) worked = true;
+    this.#spill();
     return worked;
+  }
+
+  /** What was committed last may have to wait for the disk longer than for the next commit, which may never come. */
+  #spill(): void {
+    const nowMs = this.#options.clock.monotonicMs();
+    for (const task of [...this.#tasks.running]) {
+      if (nowMs < task.spillDueMs) continue;
+      try {
+        task.spill(nowMs);
+      } catch (error) {
+        this.#onTaskFailure(error as Error, task.name);
+      }
+    }
   }
 
   /** Task after task, in turns that are long enough for a task's state to stay in the processor's cache. */
@@ -350,7 +364,10 @@ export class StreamThread {
     }
   }
 
-  /** Until the next commit that has something to do, a wait for an idle partition ends, or a punctuator is due. */
+  /**
+   * Until the next commit that has something to do, a wait for an idle partition ends, a punctuator is due, or
+   * something is to be written to disk.
+   */
   #msUntilDue(): number {
     if (!this.#isGateOpen) return Infinity;
     const nowMs = this.#options.clock.now();
@@ -359,7 +376,9 @@ export class StreamThread {
     const idleMs = this.#producer.isFull
       ? Infinity
       : Math.min(...running.map((task) => task.nextDeadlineMs(nowMs) - nowMs));
-    return Math.min(this.#commits.msUntilDue(running), idleMs);
+    const spillMs =
+      Math.min(...running.map((task) => task.spillDueMs)) - this.#options.clock.monotonicMs();
+    return Math.min(this.#commits.msUntilDue(running), idleMs, spillMs);
   }
 
   async #commit(): Promise<void> {
