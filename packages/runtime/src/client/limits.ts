@@ -63,4 +63,4 @@ export const SOCKET_KEEP_ALIVE_MS = 60_000;
 /** Responses from this size on are put into memory that is used again, of a multiple of this size. */
 export const RESPONSE_MEMORY_STEP_BYTES = 256 * 1024;
 /** Memory of responses that one fetcher or producer keeps to be used again, bytes. */
-export const RESPONSE_MEMORY_POOL_BYTES = 16 * 1024 * 1024;
+export const RESPONSE_MEMORY_POOL_BYTES = 32 * 1024 * 1024;
