@@ -60,7 +60,7 @@ export const TOPIC_VISIBLE_POLL_MS = 20;
 export const SOCKET_READ_BYTES = 64 * 1024;
 /** Silence after which the system asks whether the other end is still there, ms; kafkajs's own. */
 export const SOCKET_KEEP_ALIVE_MS = 60_000;
-/** Responses from this size on are put into memory that is used again, of a multiple of this size. */
+/** Responses from this size on are put into memory that is used again, of this size or twice, four times ... it. */
 export const RESPONSE_MEMORY_STEP_BYTES = 256 * 1024;
 /** Memory of responses that one fetcher or producer keeps to be used again, bytes. */
 export const RESPONSE_MEMORY_POOL_BYTES = 32 * 1024 * 1024;

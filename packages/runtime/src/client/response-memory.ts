@@ -45,9 +45,14 @@ export class ResponseMemory {
   }
 }
 
-/** In steps, so that what one response has left fits the next. */
+/**
+ * Doubled steps, so that what one response has left fits the next, whose size is about the same. What of
+ * it is never written to takes no memory.
+ */
 function roundedUp(size: number): number {
-  return Math.ceil(size / RESPONSE_MEMORY_STEP_BYTES) * RESPONSE_MEMORY_STEP_BYTES;
+  let rounded = RESPONSE_MEMORY_STEP_BYTES;
+  while (rounded < size) rounded *= 2;
+  return rounded;
 }
 
 /** What several partitions' records share: one response. */
