@@ -29,7 +29,9 @@ export const describeConfigsHandler: Handler<DescribeConfigsRequest, DescribeCon
     // A question that is put a thousand times is answered once.
     const resources = new Map(
       request.resources.map((resource) => [
-        JSON.stringify([resource.resourceType, resource.resourceName, resource.configurationKeys]),
+        [resource.resourceType, resource.resourceName, ...(resource.configurationKeys ?? [])].join(
+          '\0',
+        ),
         resource,
       ]),
     );
