@@ -16,6 +16,9 @@ export const MAX_SEGMENT_BYTES = 2_147_483_647;
 /** Batches of one producer that are remembered to answer its retries (Kafka's number). */
 export const BATCHES_REMEMBERED_PER_PRODUCER = 5;
 
+/** After a kill, how much of a log's end is read for what producers may repeat, bytes. */
+export const PRODUCER_RECALL_BYTES = 33_554_432;
+
 /** Producers that are silent for this long are forgotten (producer.id.expiration.ms). */
 export const PRODUCER_EXPIRATION_MS = 86_400_000;
 

@@ -12,6 +12,7 @@ import { markFailed, refreshFirstUnstableOffset } from './log-state.ts';
 import type { LogEnvironment, LogState } from './log-state.ts';
 import { ProducerState } from './producer-state.ts';
 import { rebuildProducers } from './rebuild-producers.ts';
+import { recallBatches } from './recall-batches.ts';
 import { recoverSegment } from './recover-segment.ts';
 import { segmentJitter } from './roll.ts';
 import { completeReplacements } from './startup-files.ts';
@@ -122,6 +123,7 @@ export function loadLog(environment: LogEnvironment, options: LoadOptions): LogS
     cursor,
   });
   producers.onHighWatermark(logEndOffset);
+  if (!isCleanStart) recallBatches(producers, segments);
 
   const found: LogState = {
     environment,

@@ -11,6 +11,7 @@ import type { AppendOrigin } from './append-origin.ts';
 import { ProducerAppend } from './producer-append.ts';
 import type { CompletedTransaction } from './producer-append.ts';
 import { NO_OFFSET, ProducerEntry } from './producer-entry.ts';
+import type { RememberedBatch } from './producer-entry.ts';
 import { decodeSnapshot, encodeSnapshot } from './producer-snapshot.ts';
 
 export interface ProducerStateOptions {
@@ -100,6 +101,13 @@ export class ProducerState {
     const completed = append.add(batch, cursor);
     this.apply(append);
     return completed;
+  }
+
+  /** Takes in the batches that lead up to the last one of a producer. */
+  recall(producerId: bigint, producerEpoch: number, batches: readonly RememberedBatch[]): void {
+    const known = this.#producers.get(producerId);
+    if (known?.producerEpoch !== producerEpoch) return;
+    if (known.lastBatch?.lastOffset === batches.at(-1)?.lastOffset) known.batches = batches;
   }
 
   complete(transaction: CompletedTransaction): void {

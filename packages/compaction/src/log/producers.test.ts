@@ -83,19 +83,59 @@ describe('an idempotent producer', () => {
     expect(send(other.log, 0, 1).firstOffset).toBe(2n);
   });
 
-  it('is remembered across restarts by its last batch, with or without recovery', async () => {
+  it('is remembered across a restart by its last batch', async () => {
     const { log, dir, disk, clock, config } = await newMemoryLog();
     for (let i = 0; i < 4; i++) send(log, i * 2);
+    await dir.close();
+    const again = await openMemoryDir({ disk, clock, config });
+    const reopened = again.log('t', 0) as Log;
+    expect(send(reopened, 6)).toMatchObject({ isDuplicate: true, firstOffset: 6n });
+    expect(() => send(reopened, 9)).toThrow(OutOfOrderSequenceError);
+    expect(send(reopened, 8).firstOffset).toBe(8n);
+    await again.close();
+  });
+
+  it.each([
+    ['one segment', {}],
+    ['several segments', { 'internal.segment.bytes': '200' }],
+  ])('is remembered after a kill by all batches that it may repeat, in %s', async (_, entries) => {
+    const { log, dir, disk, clock, config } = await newMemoryLog(entries);
+    send(log, 0, 1, { id: 2n });
+    for (let i = 0; i < 6; i++) {
+      send(log, i * 2);
+      // Another producer, and one without an id, in between.
+      send(log, i + 1, 1, { id: 2n });
+      log.appendAsLeader(plainBatch(1, { timestamp: T0 }));
+    }
+    const before = log.producers();
     const killed = disk.afterKill();
     await dir.close();
-    for (const found of [disk, killed]) {
-      const again = await openMemoryDir({ disk: found, clock, config });
-      const reopened = again.log('t', 0) as Log;
-      expect(send(reopened, 6)).toMatchObject({ isDuplicate: true, firstOffset: 6n });
-      expect(() => send(reopened, 9)).toThrow(OutOfOrderSequenceError);
-      expect(send(reopened, 8).firstOffset).toBe(8n);
-      await again.close();
+    const again = await openMemoryDir({ disk: killed, clock, config });
+    const reopened = again.log('t', 0) as Log;
+    expect(reopened.producers()).toEqual(before);
+    for (let i = 1; i < 6; i++) {
+      expect(send(reopened, i * 2)).toMatchObject({
+        isDuplicate: true,
+        firstOffset: BigInt(i * 4 + 1),
+      });
     }
+    expect(() => send(reopened, 0)).toThrow(OutOfOrderSequenceError);
+    expect(send(reopened, 12)).toMatchObject({ isDuplicate: false, firstOffset: 25n });
+    await again.close();
+  });
+
+  it('is remembered after a kill without batches of an older epoch, or before a gap', async () => {
+    const { log, dir, disk, clock, config } = await newMemoryLog();
+    send(log, 0);
+    send(log, 2);
+    send(log, 0, 2, { epoch: 1 });
+    send(log, 4711, 2, { id: 2n });
+    const before = log.producers();
+    const killed = disk.afterKill();
+    await dir.close();
+    const again = await openMemoryDir({ disk: killed, clock, config });
+    expect((again.log('t', 0) as Log).producers()).toEqual(before);
+    await again.close();
   });
 
   it('is forgotten after producer.id.expiration.ms, unless its transaction is open', async () => {
