@@ -17,7 +17,7 @@ export interface Question {
   readonly isDue: boolean;
 }
 
-export const caseKinds = {
+const caseKinds = {
   wellFormed: 50,
   pipelined: 8,
   damaged: 22,
@@ -26,7 +26,7 @@ export const caseKinds = {
   noise: 5,
   unserved: 4,
 } as const;
-export type CaseKind = keyof typeof caseKinds;
+type CaseKind = keyof typeof caseKinds;
 
 /** What is done on one connection. */
 export interface FuzzCase {
