@@ -42,7 +42,7 @@ const SETTINGS = [
   ['retention.ms', '1'],
   ['retention.ms', '-1'],
   ['segment.bytes', '1048576'],
-  ['max.message.bytes', '100'],
+  ['max.message.bytes', '100000'],
   ['compression.type', 'lz4'],
   ['min.insync.replicas', '2'],
   ['message.timestamp.type', 'LogAppendTime'],

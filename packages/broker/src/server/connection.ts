@@ -194,7 +194,9 @@ export class Connection implements ClientConnection, PartialRequest {
   }
 
   #countResponses(): void {
-    const bytes = this.#isClosed ? 0 : this.#socket.writableLength;
+    // Less than what makes a stream ask for a drain is not told of when it is gone, and does not count.
+    const isQueued = !this.#isClosed && this.#socket.writableNeedDrain;
+    const bytes = isQueued ? this.#socket.writableLength : 0;
     if (bytes === this.#countedResponseBytes) return;
     this.#responseMemory.change(bytes - this.#countedResponseBytes);
     this.#countedResponseBytes = bytes;
