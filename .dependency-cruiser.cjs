@@ -91,7 +91,7 @@ module.exports = {
       room('runtime', 'client/'),
       [
         room('runtime', '(serdes|platform|logging)/'),
-        room('runtime', '(errors|limits)\\.ts'),
+        room('runtime', '(errors|limits|state-machine)\\.ts'),
         '^packages/protocol/',
       ],
       '',

@@ -1,10 +1,13 @@
 import {
+  AddOffsetsToTxn,
+  AddPartitionsToTxn,
   CreatePartitions,
   CreateTopics,
   DeleteRecords,
   DeleteTopics,
   DescribeConfigs,
   DescribeGroups,
+  EndTxn,
   Fetch,
   FindCoordinator,
   Heartbeat,
@@ -19,8 +22,13 @@ import {
   OffsetFetch,
   Produce,
   SyncGroup,
+  TxnOffsetCommit,
 } from '@millrace/protocol';
 import type {
+  AddOffsetsToTxnRequest,
+  AddOffsetsToTxnResponse,
+  AddPartitionsToTxnRequest,
+  AddPartitionsToTxnResponse,
   Api,
   CreatePartitionsRequest,
   CreatePartitionsResponse,
@@ -34,6 +42,8 @@ import type {
   DescribeConfigsResponse,
   DescribeGroupsRequest,
   DescribeGroupsResponse,
+  EndTxnRequest,
+  EndTxnResponse,
   FetchRequest,
   FetchResponse,
   FindCoordinatorRequest,
@@ -62,6 +72,8 @@ import type {
   ProduceResponse,
   SyncGroupRequest,
   SyncGroupResponse,
+  TxnOffsetCommitRequest,
+  TxnOffsetCommitResponse,
 } from '@millrace/protocol';
 import type { ApiUse } from './transport.ts';
 
@@ -91,6 +103,14 @@ export interface ApiUses {
   readonly offsetCommitStatic: ApiUse<OffsetCommitRequest, OffsetCommitResponse>;
   readonly offsetFetch: ApiUse<OffsetFetchRequest, OffsetFetchResponse>;
   readonly initProducerId: ApiUse<InitProducerIdRequest, InitProducerIdResponse>;
+  readonly initTransactions: ApiUse<InitProducerIdRequest, InitProducerIdResponse>;
+  readonly addPartitionsToTransaction: ApiUse<
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse
+  >;
+  readonly addOffsetsToTransaction: ApiUse<AddOffsetsToTxnRequest, AddOffsetsToTxnResponse>;
+  readonly commitOffsetsInTransaction: ApiUse<TxnOffsetCommitRequest, TxnOffsetCommitResponse>;
+  readonly endTransaction: ApiUse<EndTxnRequest, EndTxnResponse>;
   readonly createTopics: ApiUse<CreateTopicsRequest, CreateTopicsResponse>;
   readonly deleteRecords: ApiUse<DeleteRecordsRequest, DeleteRecordsResponse>;
   readonly describeConfigs: ApiUse<DescribeConfigsRequest, DescribeConfigsResponse>;
@@ -126,6 +146,15 @@ export const apiUses: ApiUses = {
   /** Stable offsets only (KIP-447) from version 7; an older broker has no transactions with offsets of ours. */
   offsetFetch: use(OffsetFetch, 2, 7),
   initProducerId: use(InitProducerId, 1, 4),
+  /** From 3 on an epoch can be renewed (KIP-360). */
+  initTransactions: use(InitProducerId, 3, 5),
+  /** Later versions are between brokers. */
+  addPartitionsToTransaction: use(AddPartitionsToTxn, 0, 3),
+  addOffsetsToTransaction: use(AddOffsetsToTxn, 0, 4),
+  /** Fenced by generation from 3 on (KIP-447); from 5 on it adds the offsets itself (KIP-890). */
+  commitOffsetsInTransaction: use(TxnOffsetCommit, 3, 4),
+  /** From 5 on each transaction has an epoch of its own (KIP-890). */
+  endTransaction: use(EndTxn, 0, 4),
   createTopics: use(CreateTopics, 2, 7),
   deleteRecords: use(DeleteRecords, 0, 2),
   describeConfigs: use(DescribeConfigs, 1, 4),

@@ -11,7 +11,7 @@ const keyTypes = { group: 0, transaction: 1 } as const;
 /** Which broker coordinates one group or transactional id; asked for once, until it is forgotten. */
 export class Coordinator {
   readonly #transport: Transport;
-  readonly #type: CoordinatorType;
+  readonly type: CoordinatorType;
   readonly #key: string;
   readonly #requestTimeoutMs: number;
   #nodeId: number | null = null;
@@ -19,7 +19,7 @@ export class Coordinator {
 
   constructor(transport: Transport, type: CoordinatorType, key: string, requestTimeoutMs: number) {
     this.#transport = transport;
-    this.#type = type;
+    this.type = type;
     this.#key = key;
     this.#requestTimeoutMs = requestTimeoutMs;
   }
@@ -37,6 +37,11 @@ export class Coordinator {
     }));
   }
 
+  /** Null while it is not known. */
+  get nodeId(): number | null {
+    return this.#nodeId;
+  }
+
   /** It moved or is gone. */
   forget(): void {
     this.#nodeId = null;
@@ -46,13 +51,13 @@ export class Coordinator {
     const response = await this.#transport.send(
       ANY_NODE,
       apiUses.findCoordinator,
-      { key: this.#key, keyType: keyTypes[this.#type] },
+      { key: this.#key, keyType: keyTypes[this.type] },
       { timeoutMs: this.#requestTimeoutMs },
     );
     const { errorCode, nodeId, host, port } = response;
     if (errorCode !== errorCodes.NONE) {
-      const text = `There is no coordinator for ${this.#type} ${this.#key}`;
-      throw brokerError(errorCode, text, { [this.#type]: this.#key });
+      const text = `There is no coordinator for ${this.type} ${this.#key}`;
+      throw brokerError(errorCode, text, { [this.type]: this.#key });
     }
     this.#transport.addNode({ nodeId, host, port });
     return (this.#nodeId = nodeId);

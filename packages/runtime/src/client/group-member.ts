@@ -18,7 +18,6 @@ import { Coordinator } from './coordinator.ts';
 import { isCoordinatorMoved, isMembershipLost } from './error-codes.ts';
 import { ConnectionError } from './errors.ts';
 import { GroupOffsets } from './group-offsets.ts';
-import type { OffsetsToCommit } from './group-offsets.ts';
 import {
   decodeAssignment,
   decodeSubscription,
@@ -40,6 +39,7 @@ import type {
   GroupPort,
   MemberAssignment,
   OffsetAndMetadata,
+  OffsetsToCommit,
   TopicPartition,
   TopicPartitionKey,
 } from './ports.ts';

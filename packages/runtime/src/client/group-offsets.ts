@@ -18,6 +18,7 @@ import { topicPartitionKey } from './ports.ts';
 import type {
   GroupMetadata,
   OffsetAndMetadata,
+  OffsetsToCommit,
   TopicPartition,
   TopicPartitionKey,
 } from './ports.ts';
@@ -32,8 +33,6 @@ export interface GroupOffsetsContext {
   readonly sleeper: Sleeper;
   readonly requestTimeoutMs: number;
 }
-
-export type OffsetsToCommit = ReadonlyMap<TopicPartitionKey, TopicPartition & OffsetAndMetadata>;
 
 /** Offsets of a group: committed as one member of one generation, read by anyone. */
 export class GroupOffsets {
@@ -192,7 +191,8 @@ export class GroupOffsets {
   }
 }
 
-function byTopic<T extends TopicPartition>(partitions: Iterable<T>): Map<string, T[]> {
+/** Partitions as requests have them: by topic. */
+export function byTopic<T extends TopicPartition>(partitions: Iterable<T>): Map<string, T[]> {
   const topics = new Map<string, T[]>();
   for (const each of partitions) {
     const ofTopic = topics.get(each.topic);

@@ -64,3 +64,11 @@ export const SOCKET_KEEP_ALIVE_MS = 60_000;
 export const RESPONSE_MEMORY_STEP_BYTES = 256 * 1024;
 /** Memory of responses that one fetcher or producer keeps to be used again, bytes. */
 export const RESPONSE_MEMORY_POOL_BYTES = 32 * 1024 * 1024;
+
+/** `max.block.ms`: what beginning, committing or aborting a transaction may take, retries included. */
+export const MAX_BLOCK_MS = 60_000;
+/** `transaction.timeout.ms`: how long the coordinator leaves a transaction open. */
+export const TRANSACTION_TIMEOUT_MS = 60_000;
+/** First wait when a new transaction's first request meets the end of the one before; doubles up to ... */
+export const CONCURRENT_TRANSACTIONS_BACKOFF_MIN_MS = 20;
+export const CONCURRENT_TRANSACTIONS_BACKOFF_MAX_MS = 100;

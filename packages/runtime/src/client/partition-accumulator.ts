@@ -32,8 +32,12 @@ export class PartitionAccumulator implements PartitionBuffer {
   nextOrdinal = 0;
   identity: ProducerIdentity | null = null;
   nextSequence = 0;
+  /** After the last acknowledged batch of this identity. */
+  ackedSequence = 0;
   /** The next batch that was never sent must go under another producer id. */
   mustRenew = false;
+  /** In a transaction a batch was refused and let go: the next one takes its sequence. */
+  mustRewind = false;
   /** A batch that was sent before is under way again; nothing else may be, until it is done. */
   isRetrying = false;
   /** Monotonic ms; nothing is sent before. */

@@ -10,6 +10,7 @@ export interface StreamsClient {
   group(options: GroupOptions): GroupPort;
   fetcher(options: FetcherOptions): FetchPort;
   producer(options: ProducerOptions): ProducerPort;
+  transactionalProducer(options: TransactionalProducerOptions): TransactionalProducerPort;
   admin(): AdminPort;
   /** Ends every connection that this client opened; bounded by `timeoutMs`. */
   close(timeoutMs: number): Promise<void>;
@@ -32,6 +33,8 @@ export interface OffsetAndMetadata {
   readonly offset: bigint;
   readonly metadata: string;
 }
+
+export type OffsetsToCommit = ReadonlyMap<TopicPartitionKey, TopicPartition & OffsetAndMetadata>;
 
 // ---------------------------------------------------------------------------------------- group
 
@@ -89,9 +92,7 @@ export interface GroupPort {
    */
   rejoin(reason: string): void;
   /** Throws TaskMigratedError when fenced, RebalanceInProgressError while the group rebalances. */
-  commit(
-    offsets: ReadonlyMap<TopicPartitionKey, TopicPartition & OffsetAndMetadata>,
-  ): Promise<void>;
+  commit(offsets: OffsetsToCommit): Promise<void>;
   committed(
     partitions: readonly TopicPartition[],
     options: { readonly requireStable: boolean },
@@ -257,6 +258,76 @@ export interface ProducerPort {
   flush(): Promise<void>;
   /** First delivery failure since the last flush, so that a thread notices without flushing. */
   readonly failure: Error | null;
+  close(timeoutMs: number): Promise<void>;
+}
+
+// ----------------------------------------------------------------------------------- transactions
+
+/** `acks` is always `all`. */
+export interface TransactionalProducerOptions extends Omit<ProducerOptions, 'acks'> {
+  /** Who initializes the same id later fences this producer. */
+  readonly transactionalId: string;
+  /**
+   * `transaction.timeout.ms`: the coordinator aborts a transaction that is open for longer, and fences
+   * its producer; default 60 s. No more than the brokers' `transaction.max.timeout.ms`.
+   */
+  readonly transactionTimeoutMs?: number;
+  /**
+   * `max.block.ms`: longest time of one call of `initTransactions`, `abortTransaction`, and of
+   * `commitTransaction` after its flush, retries included; default 60 s.
+   */
+  readonly maxBlockMs?: number;
+}
+
+/**
+ * A producer whose records become visible together, and together with the offsets of their sources
+ * (KIP-98, KIP-447), to whoever reads committed records only.
+ *
+ * A transaction begins by itself with the first record. Appends need `initTransactions` first, and are
+ * possible at any time but during an abort and after an error: those during a commit belong to the
+ * transaction after it.
+ *
+ * An error ends the transaction, not only the call: what was not sent is dropped; `failure`, and every
+ * later append, flush and commit, tell the same error until the transaction is aborted. It is
+ *
+ * - a TaskMigratedError, when the offsets' group has another generation or member by now, or when
+ *   another producer has taken over;
+ * - a TaskCorruptedError (state is not to be wiped), when the transaction cannot be committed or nobody
+ *   knows whether it was: go back to the committed offsets;
+ * - what `onUndelivered` returned, an AuthorizationError or a BrokerError, for which there is no remedy.
+ *
+ * After `abortTransaction` the next transaction may begin, unless `isFatal`.
+ */
+export interface TransactionalProducerPort extends ProducerPort {
+  /**
+   * Gets a producer id. Transactions of earlier producers with this id are ended first, and their
+   * producers fenced. Once, before the first record.
+   *
+   * @throws TimeoutError after `maxBlockMs`, AuthorizationError: to be called again. TaskMigratedError,
+   *   BrokerError, UnsupportedVersionError: `isFatal`
+   */
+  initTransactions(): Promise<void>;
+  /**
+   * Flushes, then commits records and offsets together. Sends nothing when there is neither. Where
+   * `onUndelivered` appends records, flush first: during the commit they belong to the next transaction.
+   *
+   * Bounded by `deliveryTimeoutMs` and, from the flush on, `maxBlockMs`.
+   *
+   * @throws the transaction's error. Whether it was committed is known only after `abortTransaction`,
+   *   from the group's offsets, if read with `requireStable`
+   */
+  commitTransaction(offsets: OffsetsToCommit, group: GroupMetadata): Promise<void>;
+  /**
+   * Drops what was not sent, waits for what is under way, and aborts. Once some request or batch was not
+   * answered, the producer gets a new epoch as well (KIP-360), so that nothing late touches the next
+   * transaction. Nothing happens if there is no transaction.
+   *
+   * @throws TimeoutError after `maxBlockMs`: to be called again. The fatal error, if there is one
+   */
+  abortTransaction(): Promise<void>;
+  /** Nothing helps but another producer with the same transactional id. */
+  readonly isFatal: boolean;
+  /** Aborts an open transaction first, within `timeoutMs`. */
   close(timeoutMs: number): Promise<void>;
 }
 

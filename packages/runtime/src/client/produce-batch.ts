@@ -12,6 +12,9 @@ export interface FlushWaiter {
   readonly resolve: () => void;
 }
 
+/** In place of a transaction's number. */
+export const NO_TRANSACTION = -1;
+
 /** Where the producer's fields stand in a batch header, and what the CRC covers. */
 const CRC_AT = 17;
 const CRC_START = 21;
@@ -33,6 +36,8 @@ export class ProduceBatch {
   /** Null once the encoded bytes do not live in it any more. */
   builder: BatchBuilder | null;
   readonly codecIsNone: boolean;
+  /** Number of the transaction that its records belong to. */
+  readonly transaction: number;
   recordCount = 0;
   /** What it counts for in the buffer bound. */
   bufferedBytes = 0;
@@ -43,8 +48,15 @@ export class ProduceBatch {
   readonly waiters: FlushWaiter[] = [];
   lastError: Error | null = null;
 
-  constructor(ordinal: number, createdAt: number, builder: BatchBuilder, codecIsNone: boolean) {
+  constructor(
+    ordinal: number,
+    createdAt: number,
+    builder: BatchBuilder,
+    codecIsNone: boolean,
+    transaction: number = NO_TRANSACTION,
+  ) {
     this.ordinal = ordinal;
+    this.transaction = transaction;
     this.createdAt = createdAt;
     this.builder = builder;
     this.codecIsNone = codecIsNone;
@@ -61,7 +73,13 @@ export class ProduceBatch {
     const { producerId, producerEpoch } = identity;
     if (this.bytes === null) {
       if (this.builder === null) throw new Error('A batch without bytes has its builder');
-      this.bytes = this.builder.build({ producerId, producerEpoch, baseSequence });
+      const isTransactional = this.transaction !== NO_TRANSACTION;
+      this.bytes = this.builder.build({
+        producerId,
+        producerEpoch,
+        baseSequence,
+        isTransactional,
+      });
       return;
     }
     const { bytes } = this;

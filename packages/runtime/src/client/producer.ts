@@ -1,7 +1,13 @@
 import type { Logger } from 'pino';
-import { errorCodes } from '@millrace/protocol';
+import { errorCodes, incrementSequence } from '@millrace/protocol';
 import type { ProduceResponse } from '@millrace/protocol';
-import { InvariantError, ShutdownError, StreamsError, TimeoutError } from '../errors.ts';
+import {
+  InvariantError,
+  ShutdownError,
+  StreamsError,
+  TaskMigratedError,
+  TimeoutError,
+} from '../errors.ts';
 import type { Clock, Timer } from '../platform/clock.ts';
 import type { Random } from '../platform/random.ts';
 import { apiUses } from './apis.ts';
@@ -9,7 +15,7 @@ import { Backoff, backoffMs } from './backoff.ts';
 import { BatchPool } from './batch-pool.ts';
 import { brokerError } from './broker-errors.ts';
 import { isLeadershipError } from './error-codes.ts';
-import { MissingTopicError, RecordTooLargeError } from './errors.ts';
+import { MissingTopicError, RecordTooLargeError, UnsupportedVersionError } from './errors.ts';
 import {
   FAILURES_BEFORE_WARNING,
   GROWN_BATCH_BYTES,
@@ -29,12 +35,14 @@ import type {
   TopicPartitionKey,
   UndeliveredRecord,
 } from './ports.ts';
-import { ProduceBatch } from './produce-batch.ts';
+import { NO_TRANSACTION, ProduceBatch } from './produce-batch.ts';
 import { isTooLarge, produceError, produceVerdict } from './produce-errors.ts';
 import { IdentitySource } from './producer-identity.ts';
 import { Sleeper } from './sleeper.ts';
 import { splitBatch } from './split-batch.ts';
 import type { Transport } from './transport.ts';
+import { abortedError } from './transactions/transaction-calls.ts';
+import type { TransactionManager } from './transactions/transaction-manager.ts';
 import { undeliveredRecords } from './undelivered-batch.ts';
 import { withDeadline } from './with-deadline.ts';
 
@@ -61,6 +69,9 @@ interface Sent {
  * one. When a broker's memory of sequences does not fit ours, or a batch was given up without knowing
  * whether it was written, the partition goes on under a new producer id (as KIP-360 has it for Kafka's
  * own client).
+ *
+ * With transactions all of that happens under their one producer id and epoch: a batch waits until its
+ * partition is part of its transaction, and what would need another id ends the transaction.
  */
 export class Producer implements ProducerPort, AccumulatorOwner {
   readonly batchBytes: number;
@@ -70,6 +81,7 @@ export class Producer implements ProducerPort, AccumulatorOwner {
   readonly #options: ProducerOptions;
   readonly #metadata: Metadata;
   readonly #identities: IdentitySource;
+  readonly #transactions: TransactionManager | null;
   readonly #sleeper: Sleeper;
   readonly #pool: BatchPool;
   readonly #partitions = new Map<TopicPartitionKey, PartitionAccumulator>();
@@ -88,9 +100,14 @@ export class Producer implements ProducerPort, AccumulatorOwner {
   #warnedAt = -Infinity;
   #isClosed = false;
 
-  constructor(context: ProducerContext, options: ProducerOptions) {
+  constructor(
+    context: ProducerContext,
+    options: ProducerOptions,
+    transactions: TransactionManager | null = null,
+  ) {
     this.#context = context;
     this.#options = options;
+    this.#transactions = transactions;
     this.maxRequestBytes = options.maxRequestBytes ?? PRODUCE_REQUEST_BYTES_MAX;
     this.batchBytes = Math.min(options.batchBytes, this.maxRequestBytes);
     this.#sleeper = new Sleeper(context.clock);
@@ -101,7 +118,8 @@ export class Producer implements ProducerPort, AccumulatorOwner {
     this.#pool = new BatchPool(options.compression, this.grownBatchBytes);
     const { requestTimeoutMs } = options;
     const onFatal = (error: Error): void => {
-      this.#failEverything(error);
+      if (transactions === null) this.#failEverything(error);
+      else transactions.fail(error);
     };
     this.#metadata = new Metadata({
       ...context,
@@ -169,16 +187,44 @@ export class Producer implements ProducerPort, AccumulatorOwner {
 
   async flush(): Promise<void> {
     this.#closeOpenBatches(Infinity);
-    if (this.#incomplete.size > 0) {
-      await new Promise<void>((resolve) => {
-        const waiter = { batchCount: this.#incomplete.size, resolve };
-        for (const batch of this.#incomplete) batch.waiters.push(waiter);
-        this.#kick();
-      });
-    }
+    await this.idle();
     const failure = this.#failure;
     this.#failure = null;
     if (failure !== null) throw failure;
+  }
+
+  /** Resolves when each batch that there is now is done with. */
+  async idle(): Promise<void> {
+    if (this.#incomplete.size === 0) return;
+    await new Promise<void>((resolve) => {
+      const waiter = { batchCount: this.#incomplete.size, resolve };
+      for (const batch of this.#incomplete) batch.waiters.push(waiter);
+      this.#kick();
+    });
+  }
+
+  /** Batches that waited for their transaction may be sent. */
+  wake(): void {
+    this.#kick();
+  }
+
+  /** Their transaction is over: what is not under way is dropped, and what is will not be sent again. */
+  dropUnsent(): void {
+    const underWay = new Set<ProduceBatch>();
+    for (const accumulator of this.#partitions.values()) {
+      for (const batch of accumulator.inFlight) underWay.add(batch);
+      for (const batch of accumulator.queue) {
+        if (batch.isStamped) this.#transactions?.requireNewEpoch();
+      }
+      accumulator.open = null;
+      accumulator.queue.length = 0;
+      accumulator.mustRewind = false;
+    }
+    this.#open.clear();
+    this.#ready.clear();
+    for (const batch of this.#incomplete) {
+      if (!underWay.has(batch)) this.#finish(batch, !batch.isStamped);
+    }
   }
 
   async close(timeoutMs: number): Promise<void> {
@@ -205,12 +251,14 @@ export class Producer implements ProducerPort, AccumulatorOwner {
 
   openBatch(accumulator: PartitionAccumulator): ProduceBatch {
     if (this.#isClosed) throw new ShutdownError('The producer is closed');
+    const transaction = this.#transactions?.opened(accumulator) ?? NO_TRANSACTION;
     const { clock } = this.#context;
     const batch = new ProduceBatch(
       accumulator.nextOrdinal++,
       clock.monotonicMs(),
       this.#pool.take(),
       this.#options.compression === 'none',
+      transaction,
     );
     accumulator.open = batch;
     this.#open.add(accumulator);
@@ -319,6 +367,8 @@ export class Producer implements ProducerPort, AccumulatorOwner {
       else continue;
       sizes.set(leader, size);
     }
+    // What has expired on the way may have ended the transaction of the others.
+    if (this.#transactions?.isUnderWay === false) return false;
     for (const [leader, request] of requests) void this.#send(leader, request);
     return requests.size > 0;
   }
@@ -336,6 +386,10 @@ export class Producer implements ProducerPort, AccumulatorOwner {
     if (batch.attemptCount > 0 && inFlight.length > 0) return null;
     if (accumulator.retryAt > now) {
       this.#wakeAt(Math.min(accumulator.retryAt, this.#deadline(batch)));
+      return null;
+    }
+    if (this.#transactions?.maySend(accumulator, batch.transaction) === false) {
+      this.#wakeAt(this.#deadline(batch));
       return null;
     }
     this.#lookUpLeader(accumulator);
@@ -370,7 +424,7 @@ export class Producer implements ProducerPort, AccumulatorOwner {
         `${recordCount} records for ${topic}-${partition} were not acknowledged within delivery.timeout.ms (${deliveryTimeoutMs}): ${why}`,
         { cause: lastError ?? undefined, context: { topic, partition, recordCount } },
       );
-      this.#giveUp(accumulator, batch, error);
+      this.#giveUp(accumulator, batch, error, attemptCount === 0);
     }
   }
 
@@ -390,6 +444,7 @@ export class Producer implements ProducerPort, AccumulatorOwner {
 
   /** A producer id and room in its sequences for a batch that has neither; false: not yet. */
   #ensureIdentity(accumulator: PartitionAccumulator, batch: ProduceBatch): boolean {
+    if (this.#transactions !== null) return this.#ensureEpoch(accumulator, this.#transactions);
     const { identity, nextSequence } = accumulator;
     const isUsedUp = nextSequence > SEQUENCE_MAX - batch.recordCount;
     if (identity !== null && !accumulator.mustRenew && !isUsedUp) return true;
@@ -400,6 +455,17 @@ export class Producer implements ProducerPort, AccumulatorOwner {
     accumulator.identity = other;
     accumulator.nextSequence = 0;
     accumulator.mustRenew = false;
+    return true;
+  }
+
+  /** The same in a transaction, where all partitions share one identity. */
+  #ensureEpoch(accumulator: PartitionAccumulator, { identity }: TransactionManager): boolean {
+    if (accumulator.identity === identity && !accumulator.mustRewind) return true;
+    if (accumulator.inFlight.length > 0) return false;
+    if (accumulator.identity !== identity) accumulator.ackedSequence = 0;
+    accumulator.identity = identity;
+    accumulator.nextSequence = accumulator.ackedSequence;
+    accumulator.mustRewind = false;
     return true;
   }
 
@@ -419,7 +485,7 @@ export class Producer implements ProducerPort, AccumulatorOwner {
         leader,
         compression === 'zstd' ? apiUses.produceZstd : apiUses.produce,
         {
-          transactionalId: null,
+          transactionalId: this.#transactions?.transactionalId ?? null,
           acks: acks === 'leader' ? 1 : -1,
           timeoutMs: requestTimeoutMs,
           topicData: [...topics].map(([name, partitionData]) => ({ name, partitionData })),
@@ -449,7 +515,7 @@ export class Producer implements ProducerPort, AccumulatorOwner {
     if (!batch.isStamped) {
       if (accumulator.identity === null) throw new InvariantError('A batch is sent without an id');
       batch.stamp(accumulator.identity, accumulator.nextSequence);
-      accumulator.nextSequence += batch.recordCount;
+      accumulator.nextSequence = incrementSequence(accumulator.nextSequence, batch.recordCount);
       this.#releaseBuilder(batch);
     }
     return batch.bytes as Buffer;
@@ -482,6 +548,7 @@ export class Producer implements ProducerPort, AccumulatorOwner {
       if (!this.#incomplete.has(sent.batch)) continue;
       const answer = answers.get(topicPartitionKey(topic, partition));
       if (answer === undefined) {
+        if (this.#isAbandoned(sent.batch)) continue;
         const text = `The broker's answer leaves out ${topic}-${partition}`;
         this.#retry(sent, brokerError(errorCodes.UNKNOWN_SERVER_ERROR, text, { topic, partition }));
       } else {
@@ -495,8 +562,12 @@ export class Producer implements ProducerPort, AccumulatorOwner {
     const { topic, partition } = accumulator;
     const { errorCode, baseOffset, errorMessage } = answer;
     const context = { topic, partition };
-    switch (produceVerdict(errorCode)) {
+    if (errorCode !== errorCodes.NONE && this.#isAbandoned(batch)) return;
+    const verdict =
+      this.#transactions?.judge(errorCode, topic, partition, batch) ?? produceVerdict(errorCode);
+    switch (verdict) {
       case 'done':
+        accumulator.ackedSequence = incrementSequence(batch.baseSequence, batch.recordCount);
         if (baseOffset >= 0n) {
           accumulator.ackedEndOffset = baseOffset + BigInt(batch.recordCount);
         }
@@ -528,7 +599,11 @@ export class Producer implements ProducerPort, AccumulatorOwner {
           accumulator,
           batch,
           produceError(errorCode, errorMessage, topic, partition, batch.recordCount),
+          // An earlier try without an answer may have written it.
+          batch.attemptCount === 1 && errorCode !== errorCodes.UNKNOWN_SERVER_ERROR,
         );
+        return;
+      case 'over':
         return;
     }
   }
@@ -557,11 +632,12 @@ export class Producer implements ProducerPort, AccumulatorOwner {
     for (const sent of request) {
       this.#back(sent);
       if (!this.#incomplete.has(sent.batch)) continue;
+      if (this.#isAbandoned(sent.batch)) continue;
       if (isRetriable) {
         this.#retry(sent, failure);
       } else {
         sent.accumulator.mustRenew = true;
-        this.#giveUp(sent.accumulator, sent.batch, failure);
+        this.#giveUp(sent.accumulator, sent.batch, failure, false);
       }
     }
   }
@@ -599,6 +675,16 @@ export class Producer implements ProducerPort, AccumulatorOwner {
    */
   #startOver(accumulator: PartitionAccumulator): void {
     const { topic, partition, queue } = accumulator;
+    if (this.#transactions !== null && !accumulator.mustRewind) {
+      this.#transactions.requireNewEpoch();
+      this.#transactions.fail(
+        new TaskMigratedError(
+          `The broker's memory of sequences of ${topic}-${partition} does not fit: records of the transaction are missing`,
+          { cause: queue[0]?.lastError, context: { topic, partition } },
+        ),
+      );
+      return;
+    }
     accumulator.mustRenew = true;
     for (const batch of queue) batch.unstamp();
     this.#context.logger.debug(
@@ -607,17 +693,44 @@ export class Producer implements ProducerPort, AccumulatorOwner {
     );
   }
 
-  /** Whoever owns the records may let them go. */
-  #giveUp({ topic, partition }: PartitionAccumulator, batch: ProduceBatch, error: Error): void {
+  /** Whoever owns the records may let them go. `isUnwritten`: it is certain that no broker has them. */
+  #giveUp(
+    accumulator: PartitionAccumulator,
+    batch: ProduceBatch,
+    error: Error,
+    isUnwritten: boolean,
+  ): void {
     const { onUndelivered } = this.#options;
+    const { topic, partition } = accumulator;
     const { recordCount } = batch;
     const records = (): Iterable<UndeliveredRecord> => undeliveredRecords(batch);
     const failure =
       onUndelivered === undefined
         ? error
         : onUndelivered({ topic, partition, error, recordCount, records });
-    if (failure === null) this.#finish(batch, false);
-    else this.#fail(batch, failure);
+    const transactions = this.#transactions;
+    if (failure !== null && transactions === null) {
+      this.#fail(batch, failure);
+    } else if (transactions === null || (failure === null && isUnwritten)) {
+      accumulator.mustRewind ||= batch.isStamped;
+      this.#finish(batch, false);
+    } else {
+      this.#finish(batch, false);
+      if (batch.isStamped) transactions.requireNewEpoch();
+      const cause = failure ?? error;
+      const isPassing = cause instanceof StreamsError && cause.retriable;
+      if (cause instanceof UnsupportedVersionError) transactions.fence(cause);
+      else transactions.fail(isPassing ? abortedError(cause) : cause, batch.transaction);
+    }
+  }
+
+  /** A batch came back that is not sent again, because its transaction is over; it may be written yet. */
+  #isAbandoned(batch: ProduceBatch): boolean {
+    const transactions = this.#transactions;
+    if (transactions === null || transactions.isUnderWay) return false;
+    transactions.requireNewEpoch();
+    this.#finish(batch, false);
+    return true;
   }
 
   #fail(batch: ProduceBatch, error: Error): void {

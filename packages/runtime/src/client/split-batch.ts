@@ -1,4 +1,4 @@
-import { RecordBatch, RecordCursor } from '@millrace/protocol';
+import { incrementSequence, RecordBatch, RecordCursor } from '@millrace/protocol';
 import { InvariantError } from '../errors.ts';
 import type { BatchPool } from './batch-pool.ts';
 import { ProduceBatch } from './produce-batch.ts';
@@ -8,7 +8,7 @@ import { ProduceBatch } from './produce-batch.ts';
  * halves take the sequences of the whole, so that later batches keep theirs.
  */
 export function splitBatch(batch: ProduceBatch, pool: BatchPool): readonly ProduceBatch[] {
-  const { bytes, identity, baseSequence, recordCount, createdAt, codecIsNone } = batch;
+  const { bytes, identity, baseSequence, recordCount, createdAt, codecIsNone, transaction } = batch;
   if (bytes === null || identity === null) throw new InvariantError('A batch is split unsent');
   const cursor = new RecordCursor();
   cursor.open(new RecordBatch(bytes));
@@ -21,12 +21,12 @@ export function splitBatch(batch: ProduceBatch, pool: BatchPool): readonly Produ
     }
     // Behind each other, and before the next batch of the partition.
     const ordinal = batch.ordinal + index * batch.ordinalWidth * 0.5;
-    const half = new ProduceBatch(ordinal, createdAt, builder, codecIsNone);
+    const half = new ProduceBatch(ordinal, createdAt, builder, codecIsNone, transaction);
     half.ordinalWidth = batch.ordinalWidth * 0.5;
     half.recordCount = builder.recordCount;
     half.bufferedBytes = builder.sizeInBytes;
     half.attemptCount = batch.attemptCount;
-    half.stamp(identity, baseSequence + index * firstCount);
+    half.stamp(identity, incrementSequence(baseSequence, index * firstCount));
     halves.push(half);
   }
   return halves;

@@ -10,18 +10,22 @@ import type {
   StreamsClient,
   TopicDescription,
   TopicPartition,
+  TransactionalProducerOptions,
+  TransactionalProducerPort,
 } from '../client/ports.ts';
 import { topicPartitionKey } from '../client/ports.ts';
 import type { FakeCluster } from './fake-cluster.ts';
 import { FakeFetcher } from './fake-fetcher.ts';
 import { FakeMember } from './fake-group.ts';
 import { FakeProducer } from './fake-producer.ts';
+import { FakeTransactionalProducer } from './fake-transactional-producer.ts';
 
 /** The whole client in memory. What it opened is there to be looked at and to be disturbed. */
 export class FakeClient implements StreamsClient {
   readonly cluster: FakeCluster;
   readonly fetchers: FakeFetcher[] = [];
   readonly producers: FakeProducer[] = [];
+  readonly transactionalProducers: FakeTransactionalProducer[] = [];
   readonly members: FakeMember[] = [];
   isClosed = false;
 
@@ -44,6 +48,12 @@ export class FakeClient implements StreamsClient {
   producer(options: ProducerOptions): ProducerPort {
     const producer = new FakeProducer(this.cluster, options);
     this.producers.push(producer);
+    return producer;
+  }
+
+  transactionalProducer(options: TransactionalProducerOptions): TransactionalProducerPort {
+    const producer = new FakeTransactionalProducer(this.cluster, options);
+    this.transactionalProducers.push(producer);
     return producer;
   }
 

@@ -3,6 +3,7 @@ import type { NewTopic, OffsetAndMetadata } from '../client/ports.ts';
 import { topicPartitionKey } from '../client/ports.ts';
 import { FakeGroup } from './fake-group.ts';
 import { FakeLog } from './fake-log.ts';
+import { FakeTransactions } from './fake-transactions.ts';
 
 /** Topics and groups in memory, shared by the fake clients of one test. */
 export class FakeCluster {
@@ -11,6 +12,7 @@ export class FakeCluster {
   #createdCount = 0;
   readonly topicConfigs = new Map<string, ReadonlyMap<string, string>>();
   readonly #groups = new Map<string, FakeGroup>();
+  readonly transactions = new FakeTransactions(this);
   readonly #listeners = new Set<(topic: string, partition: number) => void>();
   /** DeleteRecords requests as they came. */
   readonly deleteRequests: (readonly { topic: string; partition: number; offset: bigint }[])[] = [];

@@ -131,10 +131,13 @@ export class FakeFetcher implements FetchPort {
       return missing(position);
     }
     const log = this.#cluster.log(topic, partition);
+    const isCommittedOnly = this.#options.isolationLevel === 'read_committed';
     const common = {
       topic,
       partition,
-      abortedTransactions: this.abortedTransactions,
+      abortedTransactions: isCommittedOnly
+        ? [...this.abortedTransactions, ...log.abortedTransactions]
+        : this.abortedTransactions,
       highWatermark: log.endOffset,
       lastStableOffset: log.lastStableOffset ?? log.endOffset,
       logStartOffset: log.logStartOffset,
@@ -144,7 +147,9 @@ export class FakeFetcher implements FetchPort {
       const error = new OffsetOutOfRangeError(`${topic}-${String(partition)} ${String(offset)}`);
       return { ...common, records: Buffer.alloc(0), nextOffset: offset, error };
     }
-    const { records, nextOffset } = log.read(offset, this.#maxPartitionBytes);
+    const isOpen = isCommittedOnly && log.hasOpenTransactions;
+    const end = (isOpen ? log.lastStableOffset : null) ?? log.endOffset;
+    const { records, nextOffset } = log.read(offset, this.#maxPartitionBytes, end);
     if (nextOffset === offset) {
       if (position.isToldEmpty) return null;
       position.isToldEmpty = true;

@@ -13,6 +13,14 @@ import type { RecordSerde } from '../serdes/serde.ts';
 import type { FakeCluster } from './fake-cluster.ts';
 import { FakeLog } from './fake-log.ts';
 
+/** What a producer with transactions does otherwise. */
+interface FakeProducerHooks {
+  /** Before a record is appended; may refuse. */
+  readonly onAppend: () => void;
+  /** Appends what was built. */
+  readonly send: (topic: string, partition: number, builder: BatchBuilder) => void;
+}
+
 /** Encodes into real batches and appends them to the fake cluster when they are full or flushed. */
 export class FakeProducer implements ProducerPort {
   readonly #cluster: FakeCluster;
@@ -27,10 +35,20 @@ export class FakeProducer implements ProducerPort {
   onFlush: (() => Promise<void>) | null = null;
   flushCount = 0;
   isClosed = false;
+  readonly #hooks: FakeProducerHooks;
 
-  constructor(cluster: FakeCluster, options: ProducerOptions) {
+  constructor(cluster: FakeCluster, options: ProducerOptions, hooks?: FakeProducerHooks) {
     this.#cluster = cluster;
     this.#options = options;
+    this.#hooks = hooks ?? {
+      onAppend: () => undefined,
+      send: (topic, partition, builder) => cluster.log(topic, partition).append(builder.build()),
+    };
+  }
+
+  /** What was not sent is gone. */
+  drop(): void {
+    for (const buffer of this.#buffers.values()) buffer.drop();
   }
 
   partitionCount(topic: string): Promise<number> {
@@ -45,7 +63,13 @@ export class FakeProducer implements ProducerPort {
     const key = topicPartitionKey(topic, partition);
     let buffer = this.#buffers.get(key);
     if (buffer === undefined) {
-      buffer = new FakePartitionBuffer(this.#cluster, topic, partition, this.#options.batchBytes);
+      buffer = new FakePartitionBuffer(
+        this.#cluster,
+        topic,
+        partition,
+        this.#options.batchBytes,
+        this.#hooks,
+      );
       this.#buffers.set(key, buffer);
     }
     return buffer;
@@ -88,8 +112,16 @@ class FakePartitionBuffer implements PartitionBuffer {
   readonly #builder: BatchBuilder;
   ackedEndOffset: bigint | null = null;
   appendedBytes = 0;
+  readonly #hooks: FakeProducerHooks;
 
-  constructor(cluster: FakeCluster, topic: string, partition: number, batchBytes: number) {
+  constructor(
+    cluster: FakeCluster,
+    topic: string,
+    partition: number,
+    batchBytes: number,
+    hooks: FakeProducerHooks,
+  ) {
+    this.#hooks = hooks;
     this.#cluster = cluster;
     this.topic = topic;
     this.#partition = partition;
@@ -105,6 +137,7 @@ class FakePartitionBuffer implements PartitionBuffer {
     valueSerde: RecordSerde<V>,
     headers: RecordHeaders | null,
   ): void {
+    this.#hooks.onAppend();
     let before = this.#builder.sizeInBytes;
     while (
       !this.#builder.append(timestamp, keySource, keyStart, keyEnd, value, valueSerde, headers)
@@ -117,6 +150,10 @@ class FakePartitionBuffer implements PartitionBuffer {
 
   get isEmpty(): boolean {
     return this.#builder.isEmpty;
+  }
+
+  drop(): void {
+    this.#builder.reset();
   }
 
   giveUp(error: Error): UndeliveredBatch {
@@ -132,10 +169,9 @@ class FakePartitionBuffer implements PartitionBuffer {
 
   send(): void {
     if (this.#builder.isEmpty) return;
-    const log = this.#cluster.log(this.topic, this.#partition);
-    log.append(this.#builder.build());
+    this.#hooks.send(this.topic, this.#partition, this.#builder);
     this.#builder.reset();
-    this.ackedEndOffset = log.endOffset;
+    this.ackedEndOffset = this.#cluster.log(this.topic, this.#partition).endOffset;
     this.#cluster.changed(this.topic, this.#partition);
   }
 }

@@ -21,9 +21,12 @@ import type {
   ProducerOptions,
   ProducerPort,
   StreamsClient,
+  TransactionalProducerOptions,
+  TransactionalProducerPort,
 } from '../ports.ts';
 import { Producer } from '../producer.ts';
 import { Sleeper } from '../sleeper.ts';
+import { TransactionalProducer } from '../transactions/transactional-producer.ts';
 import type { AnyApiUse } from '../transport.ts';
 import { checkVersion, newCluster } from './internals.ts';
 import { KafkaJsTransport } from './kafkajs-transport.ts';
@@ -93,12 +96,26 @@ const staticGroupUses = [
 ];
 const fetchUses = [apiUses.metadata, apiUses.fetch, apiUses.listOffsets];
 const produceUses = [apiUses.metadata, apiUses.produce, apiUses.initProducerId];
+const transactionUses = [
+  apiUses.metadata,
+  apiUses.produce,
+  apiUses.findCoordinator,
+  apiUses.initTransactions,
+  apiUses.addPartitionsToTransaction,
+  apiUses.addOffsetsToTransaction,
+  apiUses.commitOffsetsInTransaction,
+  apiUses.endTransaction,
+];
 const adminUses = [
   apiUses.metadata,
   apiUses.createTopics,
   apiUses.deleteRecords,
   apiUses.describeConfigs,
 ];
+
+function usesOfCompression({ compression }: ProducerOptions): readonly AnyApiUse[] {
+  return compression === 'zstd' ? [apiUses.produceZstd] : [];
+}
 
 class KafkaJsClient implements KafkaClient {
   readonly #kafka: Kafka;
@@ -132,9 +149,15 @@ class KafkaJsClient implements KafkaClient {
   }
 
   producer(options: ProducerOptions): ProducerPort {
-    const uses =
-      options.compression === 'zstd' ? [...produceUses, apiUses.produceZstd] : produceUses;
+    const uses = [...produceUses, ...usesOfCompression(options)];
     const producer = new Producer(this.#context('producer', uses), options);
+    this.#closers.push((timeoutMs) => producer.close(timeoutMs));
+    return producer;
+  }
+
+  transactionalProducer(options: TransactionalProducerOptions): TransactionalProducerPort {
+    const uses = [...transactionUses, ...usesOfCompression(options)];
+    const producer = new TransactionalProducer(this.#context('producer', uses), options);
     this.#closers.push((timeoutMs) => producer.close(timeoutMs));
     return producer;
   }

@@ -5,14 +5,20 @@ import {
   RecordBatch,
   RecordCursor,
   errorCodes,
+  incrementSequence,
 } from '@millrace/protocol';
 import type { ProduceRequest } from '@millrace/protocol';
 import { ConnectionError } from '../errors.ts';
 import { topicPartitionKey } from '../ports.ts';
+import { FakeCoordinator } from './fake-coordinator.ts';
 import type { FakeTransport } from './fake-transport.ts';
 
 interface WrittenBatch {
   readonly producerId: bigint;
+  readonly producerEpoch: number;
+  /** `none`: of no transaction. */
+  outcome: 'none' | 'open' | 'committed' | 'aborted';
+  readonly values: readonly string[];
   readonly baseSequence: number;
   readonly recordCount: number;
   readonly baseOffset: bigint;
@@ -28,23 +34,56 @@ export class FakePartition {
   append(records: Buffer): { errorCode: number; baseOffset: bigint } {
     const batch = new RecordBatch(records);
     batch.ensureValid();
-    const { producerId, baseSequence, recordCount } = batch;
-    const own = this.batches.filter((each) => each.producerId === producerId);
+    const { producerId, producerEpoch, baseSequence, recordCount } = batch;
+    const ofProducer = this.batches.filter((each) => each.producerId === producerId);
+    if (ofProducer.some((each) => each.producerEpoch > producerEpoch)) {
+      return { errorCode: errorCodes.INVALID_PRODUCER_EPOCH, baseOffset: -1n };
+    }
+    const own = ofProducer.filter((each) => each.producerEpoch === producerEpoch);
     const duplicate = own
       .slice(-5)
       .find((each) => each.baseSequence === baseSequence && each.recordCount === recordCount);
     if (duplicate !== undefined) return { errorCode: 0, baseOffset: duplicate.baseOffset };
     const last = own.at(-1);
-    const expected = last === undefined ? 0 : last.baseSequence + last.recordCount;
-    if (baseSequence !== expected) {
+    const expected =
+      last === undefined ? 0 : incrementSequence(last.baseSequence, last.recordCount);
+    // Nothing is known of a transactional producer: any sequence starts.
+    const isAnySequence = ofProducer.length === 0 && batch.isTransactional;
+    if (baseSequence !== expected && !isAnySequence) {
       return { errorCode: errorCodes.OUT_OF_ORDER_SEQUENCE_NUMBER, baseOffset: -1n };
     }
     const baseOffset = BigInt(this.values.length);
-    this.batches.push({ producerId, baseSequence, recordCount, baseOffset });
     const cursor = new RecordCursor();
     cursor.open(batch);
-    while (cursor.next()) this.values.push(cursor.value()?.toString() ?? '<null>');
+    const values: string[] = [];
+    while (cursor.next()) values.push(cursor.value()?.toString() ?? '<null>');
+    this.values.push(...values);
+    const outcome = batch.isTransactional ? 'open' : 'none';
+    this.batches.push({
+      producerId,
+      producerEpoch,
+      baseSequence,
+      recordCount,
+      baseOffset,
+      outcome,
+      values,
+    });
     return { errorCode: 0, baseOffset };
+  }
+
+  endTransaction(producerId: bigint, isCommit: boolean): void {
+    for (const batch of this.batches) {
+      if (batch.producerId !== producerId || batch.outcome !== 'open') continue;
+      batch.outcome = isCommit ? 'committed' : 'aborted';
+    }
+  }
+
+  /** What a reader of committed records gets. */
+  get committedValues(): string[] {
+    const end = this.batches.findIndex(({ outcome }) => outcome === 'open');
+    return this.batches
+      .slice(0, end < 0 ? undefined : end)
+      .flatMap(({ outcome, values }) => (outcome === 'aborted' ? [] : values));
   }
 
   moveTo(leader: number): void {
@@ -56,7 +95,7 @@ export class FakePartition {
 /** What happens to one produce request. */
 export type Fate = 'served' | 'lost before it is written' | 'lost after it is written';
 
-/** Brokers 1 to n behind a fake transport: metadata, producer ids, produce. */
+/** Brokers 1 to n behind a fake transport: metadata, producer ids, produce, transactions. */
 export class FakeBrokers {
   readonly partitions = new Map<string, FakePartition>();
   readonly #partitionCounts = new Map<string, number>();
@@ -65,6 +104,7 @@ export class FakeBrokers {
   fate: (request: ProduceRequest, nodeId: number) => Fate = () => 'served';
   /** Code to answer a partition with, instead of appending; 0 appends. */
   refuse: (topic: string, partition: number, records: Buffer) => number = () => 0;
+  readonly coordinator: FakeCoordinator;
   /** Awaited before a produce request is looked at. */
   delay: (nodeId: number) => Promise<void> = () => Promise.resolve();
 
@@ -90,11 +130,14 @@ export class FakeBrokers {
         return { errorCode: 0, name, partitions };
       }),
     }));
-    transport.on(InitProducerId, () => ({
-      errorCode: 0,
-      producerId: this.nextProducerId++,
-      producerEpoch: 0,
-    }));
+    this.coordinator = new FakeCoordinator(transport, (producerId, partitions, isCommit) => {
+      for (const key of partitions) this.partitions.get(key)?.endTransaction(producerId, isCommit);
+    });
+    const ofTransactions = transport.handler(InitProducerId);
+    transport.on(InitProducerId, (request) => {
+      if (request.body.transactionalId !== null) return ofTransactions(request);
+      return { errorCode: 0, producerId: this.nextProducerId++, producerEpoch: 0 };
+    });
     transport.on(Produce, async ({ nodeId, body }) => {
       await this.delay(nodeId);
       const fate = this.fate(body, nodeId);
@@ -108,6 +151,16 @@ export class FakeBrokers {
           }
           const refused = this.refuse(name, index, records ?? Buffer.alloc(0));
           if (refused !== 0) return { index, errorCode: refused, baseOffset: -1n };
+          const batch = new RecordBatch(records ?? Buffer.alloc(0));
+          if (batch.isTransactional) {
+            const errorCode = this.coordinator.verify(
+              body.transactionalId,
+              batch.producerId,
+              batch.producerEpoch,
+              topicPartitionKey(name, index),
+            );
+            if (errorCode !== 0) return { index, errorCode, baseOffset: -1n };
+          }
           return { index, ...partition.append(records ?? Buffer.alloc(0)) };
         }),
       }));

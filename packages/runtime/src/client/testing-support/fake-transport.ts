@@ -42,6 +42,12 @@ export class FakeTransport implements Transport {
     this.#handlers.set(api.key, handler as FakeHandler<never, unknown>);
   }
 
+  handler<Req, Res>(api: Api<Req, Res>): FakeHandler<Req, Res> {
+    const handler = this.#handlers.get(api.key) as FakeHandler<Req, Res> | undefined;
+    if (handler === undefined) throw new Error(`No script for ${api.name}`);
+    return handler;
+  }
+
   /** How often an API was asked. */
   count(api: { readonly name: string }): number {
     return this.sent.filter(({ apiName }) => apiName === api.name).length;
@@ -63,9 +69,7 @@ export class FakeTransport implements Transport {
       encodeMessage(api.request, maxVersion, content),
     );
     this.sent.push({ apiName: api.name, nodeId, lane, body: read });
-    const handler = this.#handlers.get(api.key) as FakeHandler<Req, Res> | undefined;
-    if (handler === undefined) throw new Error(`No script for ${api.name}`);
-    const answer = await handler({ nodeId, lane, version: maxVersion, body: read });
+    const answer = await this.handler(api)({ nodeId, lane, version: maxVersion, body: read });
     this.#throwIfClosed();
     return decodeMessage(api.response, maxVersion, encodeMessage(api.response, maxVersion, answer));
   }
