@@ -109,6 +109,20 @@ function stateIn(answer: State): State {
   };
 }
 
+/**
+ * After a kill Kafka knows a producer's last batch only, with the time of a marker that came after it;
+ * we know all that it may repeat, with their own times.
+ */
+function withLastBatches(state: State): State {
+  return {
+    ...state,
+    producers: state.producers.map((producer) => ({
+      ...producer,
+      batches: producer.batches.slice(-1).map((batch) => ({ ...batch, timestamp: null })),
+    })),
+  };
+}
+
 /** Every record on disk, control records too, as `dump` shows them. */
 function recordsOf(directory: string): DumpedRecord[] {
   const records: DumpedRecord[] = [];
@@ -210,7 +224,8 @@ describe.skipIf(missing !== null)(missing === null ? title : `${title} (${missin
           cleanShutdown: false,
           config: SETTINGS,
         });
-        expect(stateIn(theirs)).toEqual(ours);
+        expect(withLastBatches(stateIn(theirs))).toEqual(withLastBatches(ours));
+        expect(ours.producers).toEqual(before.producers);
         expect(ours.logEndOffset).toBe(before.logEndOffset);
         expect(ours.lastStableOffset).toBe(before.lastStableOffset);
       });
@@ -234,7 +249,7 @@ describe.skipIf(missing !== null)(missing === null ? title : `${title} (${missin
         const dir = await openDir(copy, SETTINGS, new FakeClock(NOW));
         const ours = stateOf(dir.log('t', 0) as Log);
         await dir.close();
-        expect(ours).toEqual(stateIn(theirs));
+        expect(withLastBatches(ours)).toEqual(withLastBatches(stateIn(theirs)));
         expect(ours.logEndOffset).toBe(written.logEndOffset);
         const expected = dumped.segments
           .flatMap((segment) => segment.batches)
