@@ -79,6 +79,33 @@ describeOnBothBrokers(
       }
     }
 
+    /** Kafka answers EndTxn before the markers are there. */
+    async function settled(topic: string, partition: number): Promise<void> {
+      const fetcher = open().fetcher({
+        isolationLevel: 'read_committed',
+        maxWaitMs: 100,
+        minBytes: 1,
+        maxBytes: 1 << 20,
+        maxPartitionBytes: 1 << 20,
+        onReady: () => undefined,
+      });
+      const end = async (isolation: Isolation): Promise<bigint | undefined> => {
+        const ends = await fetcher.endOffsets([{ topic, partition }], isolation);
+        return ends.get(`${topic}-${String(partition)}`);
+      };
+      await expect
+        .poll(async () => (await end('read_committed')) === (await end('read_uncommitted')), {
+          timeout: 10_000,
+        })
+        .toBe(true);
+    }
+
+    /** What stands in a partition once all of its transactions have ended. */
+    async function readCommitted(topic: string, partition = 0): Promise<string[]> {
+      await settled(topic, partition);
+      return read(topic, partition, 'read_committed');
+    }
+
     /** Values of a partition up to its end, for this isolation level. */
     async function read(topic: string, partition: number, isolation: Isolation): Promise<string[]> {
       const client = open();
@@ -175,7 +202,7 @@ describeOnBothBrokers(
       append(producer, topic, 0, 'a', 'b');
       append(producer, topic, 1, 'c');
       await producer.flush();
-      expect(await readCommitted(topic)).toEqual([]);
+      expect(await read(topic, 0, 'read_committed')).toEqual([]);
       expect(await read(topic, 0, 'read_uncommitted')).toEqual(['a', 'b']);
       await producer.commitTransaction(nothing, nobody);
       expect(await readCommitted(topic)).toEqual(['a', 'b']);
