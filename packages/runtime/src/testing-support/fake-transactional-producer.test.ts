@@ -93,7 +93,7 @@ async function memberOf(client: FakeClient): Promise<FakeMember> {
       onFatal: () => undefined,
     });
   });
-  return member as FakeMember;
+  return client.members.at(-1) as FakeMember;
 }
 
 describe('transactions of the fake cluster', () => {

@@ -172,7 +172,7 @@ export class TransactionManager {
 
   /** The producer is of no more use. */
   fence(error: Error): void {
-    if (this.state !== 'fatalError') this.#break('fence', error);
+    if (!this.#isFatal) this.#break('fence', error);
   }
 
   // ---------------------------------------------------------------------------- asked by its owner
@@ -240,6 +240,7 @@ export class TransactionManager {
       new TimeoutError(`Batches were still under way after max.block.ms (${maxBlockMs})`);
     try {
       await this.#sleeper.within(maxBlockMs, Promise.all([idle(), this.#adding]), late);
+      if (this.#error !== null && this.#isFatal) throw this.#error;
       await this.#endWithAbort(deadline);
       this.#orThrow(await this.#renew({ deadline }));
     } catch (error) {
@@ -257,6 +258,10 @@ export class TransactionManager {
   }
 
   // ----------------------------------------------------------------------------------------- steps
+
+  get #isFatal(): boolean {
+    return this.state === 'fatalError';
+  }
 
   #want(partition: TopicPartition): void {
     this.#wanted.add(partition);

@@ -16,6 +16,7 @@ import { silentLogger } from '../../logging/logger.ts';
 import type { RecordSerde } from '../../serdes/serde.ts';
 import { FakeClock, settle } from '../../testing-support/fake-clock.ts';
 import { ConnectionError } from '../errors.ts';
+import { PartitionAccumulator } from '../partition-accumulator.ts';
 import type {
   GroupMetadata,
   OffsetsToCommit,
@@ -350,6 +351,41 @@ describe('TransactionalProducer', () => {
     expect(harness.brokers.partition('out', 0).values.slice(-1)).toEqual(['next']);
     expect(harness.committed()).toEqual(['next']);
     expect(harness.committed(1)).toEqual([]);
+  });
+
+  it('notices during an abort that it was fenced', async () => {
+    const harness = await new Harness().ready();
+    let answer = (): void => undefined;
+    const held = new Promise<void>((resolve) => (answer = resolve));
+    const serve = harness.transport.handler(AddPartitionsToTxn);
+    harness.transport.on(AddPartitionsToTxn, async (request) => {
+      await held;
+      return serve(request);
+    });
+    harness.append(0, 'a');
+    await harness.clock.advance(10);
+    const aborting = harness.producer.abortTransaction();
+    expect(await harness.run(harness.open().initTransactions())).toBeNull();
+    answer();
+    expect(await harness.run(aborting)).toMatchObject({ code: 'TASK_MIGRATED' });
+    expect(harness.producer.isFatal).toBe(true);
+    expect(harness.transport.count(EndTxn)).toBe(0);
+  });
+
+  it('goes round with its sequences, as brokers do', async () => {
+    const harness = await new Harness({ lingerMs: 0, batchBytes: 90 }).ready();
+    harness.append(0, 'a');
+    expect(await harness.commit()).toBeNull();
+    const buffer = harness.producer.partition('out', 0);
+    if (!(buffer instanceof PartitionAccumulator)) throw new Error('another kind of buffer');
+    buffer.nextSequence = 0x7fffffff;
+    harness.brokers.partition('out', 0).batches.length = 0;
+    harness.transport.sent.length = 0;
+    harness.append(0, 'b', 'c', 'd', 'e');
+    expect(await harness.commit()).toBeNull();
+    expect(batchesOf(harness).map(({ baseSequence }) => baseSequence)).toEqual([0x7fffffff, 2]);
+    expect(harness.committed()).toEqual(['b', 'c', 'd', 'e']);
+    expect(harness.epoch).toBe(0);
   });
 
   it('refuses calls that make no sense, in words', async () => {
