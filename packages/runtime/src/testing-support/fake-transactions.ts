@@ -1,6 +1,14 @@
 import type { GroupMetadata, OffsetsToCommit } from '../client/ports.ts';
 import { TaskMigratedError } from '../errors.ts';
-import type { FakeCluster } from './fake-cluster.ts';
+import type { FakeGroup } from './fake-group.ts';
+import type { FakeLog } from './fake-log.ts';
+
+/** What transactions touch of a fake cluster. */
+interface TransactedCluster {
+  log(topic: string, partition: number): FakeLog;
+  changed(topic: string, partition: number): void;
+  group(groupId: string): FakeGroup;
+}
 
 export interface FakeProducerIdentity {
   readonly producerId: bigint;
@@ -17,13 +25,13 @@ interface Entry {
 
 /** A transaction coordinator in memory, shared by the fake clients of one test. */
 export class FakeTransactions {
-  readonly #cluster: FakeCluster;
+  readonly #cluster: TransactedCluster;
   readonly #entries = new Map<string, Entry>();
   #nextProducerId = 1000n;
   commitCount = 0;
   abortCount = 0;
 
-  constructor(cluster: FakeCluster) {
+  constructor(cluster: TransactedCluster) {
     this.#cluster = cluster;
   }
 
