@@ -34,6 +34,11 @@ export class PartitionAccumulator implements PartitionBuffer {
   nextSequence = 0;
   /** After the last acknowledged batch of this identity. */
   ackedSequence = 0;
+  /**
+   * A broker that knows nothing of this identity takes any sequence. So nothing goes beside the first
+   * batch: were that refused for a moment, those behind it would be written before it.
+   */
+  isIdentityKnown = false;
   /** The next batch that was never sent must go under another producer id. */
   mustRenew = false;
   /** In a transaction a batch was refused and let go: the next one takes its sequence. */

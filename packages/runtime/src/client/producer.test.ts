@@ -140,6 +140,9 @@ describe('Producer', () => {
     const { clock, brokers, transport, producer } = setUp({ batchBytes: 200 });
     const buffer = producer.partition('out', 0);
     await clock.advance(200);
+    send(buffer, 'first');
+    expect(await flush(producer, clock)).toBeNull();
+    transport.sent.length = 0;
     let release = (): void => undefined;
     const held = new Promise<void>((resolve) => (release = resolve));
     brokers.delay = () => held;
@@ -150,17 +153,45 @@ describe('Producer', () => {
       const batch = new RecordBatch(topicData[0]?.partitionData[0]?.records as Buffer);
       return [batch.baseSequence, batch.recordCount] as const;
     });
-    let expected = 0;
+    let expected = 1;
     for (const [baseSequence, recordCount] of sequences) {
       expect(baseSequence).toBe(expected);
       expected += recordCount;
     }
     release();
     expect(await flush(producer, clock)).toBeNull();
-    expect(brokers.partition('out', 0).values).toEqual(
-      Array.from({ length: 100 }, (_, i) => `value-${i}`),
-    );
+    expect(brokers.partition('out', 0).values).toEqual([
+      'first',
+      ...Array.from({ length: 100 }, (_, i) => `value-${i}`),
+    ]);
   });
+
+  it.each([
+    ['the first that it has', false],
+    ['one that it took later', true],
+  ])(
+    'writes in order under a producer id that the broker does not know: %s',
+    async (_id, isLater) => {
+      const { clock, brokers, producer } = setUp({ batchBytes: 200 });
+      const buffer = producer.partition('out', 0);
+      if (isLater) {
+        brokers.refuse = () => errorCodes.INVALID_RECORD;
+        send(buffer, 'refused');
+        expect((await flush(producer, clock))?.message).toMatch(/INVALID_RECORD/);
+      }
+      // The leader is new: it takes the second request, but not the first.
+      let isFirst = true;
+      brokers.refuse = () => {
+        const code = isFirst ? errorCodes.NOT_LEADER_OR_FOLLOWER : 0;
+        isFirst = false;
+        return code;
+      };
+      const values = Array.from({ length: 100 }, (_, i) => `value-${i}`);
+      for (const value of values) send(buffer, value);
+      expect(await flush(producer, clock)).toBeNull();
+      expect(brokers.partition('out', 0).values).toEqual(values);
+    },
+  );
 
   it('lets a batch grow while another one waits, up to a bound, and not after a refusal', async () => {
     const { clock, brokers, transport, producer } = setUp({

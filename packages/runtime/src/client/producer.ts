@@ -384,6 +384,7 @@ export class Producer implements ProducerPort, AccumulatorOwner {
     }
     if (accumulator.isRetrying || inFlight.length >= PRODUCE_REQUESTS_IN_FLIGHT_MAX) return null;
     if (batch.attemptCount > 0 && inFlight.length > 0) return null;
+    if (!accumulator.isIdentityKnown && inFlight.length > 0) return null;
     if (accumulator.retryAt > now) {
       this.#wakeAt(Math.min(accumulator.retryAt, this.#deadline(batch)));
       return null;
@@ -453,6 +454,7 @@ export class Producer implements ProducerPort, AccumulatorOwner {
     const other = this.#identities.other(identity);
     if (other === null) return false;
     accumulator.identity = other;
+    accumulator.isIdentityKnown = false;
     accumulator.nextSequence = 0;
     accumulator.mustRenew = false;
     return true;
@@ -462,8 +464,11 @@ export class Producer implements ProducerPort, AccumulatorOwner {
   #ensureEpoch(accumulator: PartitionAccumulator, { identity }: TransactionManager): boolean {
     if (accumulator.identity === identity && !accumulator.mustRewind) return true;
     if (accumulator.inFlight.length > 0) return false;
-    if (accumulator.identity !== identity) accumulator.ackedSequence = 0;
-    accumulator.identity = identity;
+    if (accumulator.identity !== identity) {
+      accumulator.identity = identity;
+      accumulator.isIdentityKnown = false;
+      accumulator.ackedSequence = 0;
+    }
     accumulator.nextSequence = accumulator.ackedSequence;
     accumulator.mustRewind = false;
     return true;
@@ -568,6 +573,7 @@ export class Producer implements ProducerPort, AccumulatorOwner {
     switch (verdict) {
       case 'done':
         accumulator.ackedSequence = incrementSequence(batch.baseSequence, batch.recordCount);
+        accumulator.isIdentityKnown = true;
         if (baseOffset >= 0n) {
           accumulator.ackedEndOffset = baseOffset + BigInt(batch.recordCount);
         }

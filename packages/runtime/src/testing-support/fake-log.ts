@@ -45,7 +45,8 @@ export class FakeLog {
       batch.setBaseOffset(this.endOffset);
       const bytes = copy.subarray(batch.position, batch.position + batch.sizeInBytes);
       this.#batches.push({ batch: bytes, base: this.endOffset, next: batch.nextOffset });
-      if (batch.isTransactional && !this.#openTransactions.has(batch.producerId)) {
+      const isData = batch.isTransactional && !batch.isControl;
+      if (isData && !this.#openTransactions.has(batch.producerId)) {
         this.#openTransactions.set(batch.producerId, this.endOffset);
         this.lastStableOffset ??= this.endOffset;
       }

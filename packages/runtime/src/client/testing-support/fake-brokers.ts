@@ -47,9 +47,8 @@ export class FakePartition {
     const last = own.at(-1);
     const expected =
       last === undefined ? 0 : incrementSequence(last.baseSequence, last.recordCount);
-    // Nothing is known of a transactional producer: any sequence starts.
-    const isAnySequence = ofProducer.length === 0 && batch.isTransactional;
-    if (baseSequence !== expected && !isAnySequence) {
+    // Nothing is known of the producer: any sequence starts.
+    if (baseSequence !== expected && ofProducer.length > 0) {
       return { errorCode: errorCodes.OUT_OF_ORDER_SEQUENCE_NUMBER, baseOffset: -1n };
     }
     const baseOffset = BigInt(this.values.length);
