@@ -3,7 +3,7 @@ import { createLogger, KafkaStreams, serdes, StreamsBuilder, timeWindows } from 
 import { pino } from 'pino';
 
 const STDERR = 2;
-const [bootstrapServers = '', stateDir = '', applicationId = '', topic = ''] =
+const [bootstrapServers = '', stateDir = '', applicationId = '', topic = '', guarantee] =
   process.argv.slice(2);
 
 const text = serdes.string();
@@ -19,6 +19,7 @@ const streams = new KafkaStreams(
     'bootstrap.servers': bootstrapServers,
     'state.dir': stateDir,
     'commit.interval.ms': 150,
+    'processing.guarantee': guarantee ?? 'at_least_once',
     'producer.linger.ms': 5,
     'group.instance.id': 'counting',
     // Every record is one in each changelog: what was counted twice can be told from their ends.

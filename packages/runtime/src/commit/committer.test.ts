@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import type { GroupPort, ProducerPort } from '../client/ports.ts';
 import { RebalanceInProgressError } from '../errors.ts';
 import { silentLogger } from '../logging/logger.ts';
 import { FakeClock, settle } from '../testing-support/fake-clock.ts';
@@ -30,8 +29,7 @@ function setUp() {
     },
   };
   const committer = new Committer({
-    group: { commit } as unknown as GroupPort,
-    producer: { flush } as unknown as ProducerPort,
+    output: { producer: { flush }, deadLetters, commit },
     purger: {
       committed: (offsets: Iterable<unknown>) => {
         events.push(`purgeable ${String([...offsets].length)}`);
@@ -44,7 +42,6 @@ function setUp() {
     clock: new FakeClock(),
     logger: silentLogger(),
     intervalMs: 100,
-    deadLetters,
   });
   const task = (topic: string, isCommitNeeded = true): CommittableTask => ({
     isCommitNeeded,

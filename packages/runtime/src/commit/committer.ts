@@ -1,6 +1,5 @@
 import type { Logger } from 'pino';
 import type {
-  GroupPort,
   OffsetAndMetadata,
   ProducerPort,
   TopicPartition,
@@ -25,16 +24,22 @@ export interface CommittableTask {
   purgeableOffsets(offsets: OffsetsToCommit): Iterable<CommittedOffset>;
 }
 
+/** Where records and offsets go. */
+interface CommitOutput {
+  readonly producer: Pick<ProducerPort, 'flush'>;
+  /** What was not delivered may have made dead letters, which belong into the same commit. */
+  readonly deadLetters: DeliveryLetters;
+  /** After the flush: the offsets stand, under exactly-once together with all that was flushed. */
+  commit(offsets: OffsetsToCommit): Promise<void>;
+}
+
 export interface CommitterOptions {
-  readonly group: GroupPort;
-  readonly producer: ProducerPort;
+  readonly output: CommitOutput;
   readonly purger: Purger;
   readonly clock: Clock;
   readonly logger: Logger;
   /** `commit.interval.ms`. */
   readonly intervalMs: number;
-  /** What was not delivered may have made dead letters, which belong into the same commit. */
-  readonly deadLetters: DeliveryLetters;
 }
 
 /** The dead letters of records that were not delivered. */
@@ -88,7 +93,7 @@ export class Committer {
 
   /** True if there was something to commit and it is committed. Throws what the group or a broker says. */
   async commit(tasks: Iterable<CommittableTask>, options: { purge: boolean }): Promise<boolean> {
-    const { group, purger, clock } = this.#options;
+    const { output, purger, clock } = this.#options;
     const startedMs = clock.monotonicMs();
     const needed: CommittableTask[] = [];
     for (const task of tasks) {
@@ -107,7 +112,7 @@ export class Committer {
     await this.#flush();
     const all = new Map<TopicPartitionKey, TopicPartition & OffsetAndMetadata>();
     for (const part of parts) for (const [key, value] of part) all.set(key, value);
-    if (all.size > 0) await group.commit(all);
+    await output.commit(all);
     for (let i = 0; i < needed.length; i++) {
       const task = needed[i] as CommittableTask;
       const offsets = parts[i] as OffsetsToCommit;
@@ -124,7 +129,7 @@ export class Committer {
   }
 
   async #flush(): Promise<void> {
-    const { producer, deadLetters } = this.#options;
+    const { producer, deadLetters } = this.#options.output;
     let count: number;
     do {
       await deadLetters.finish();

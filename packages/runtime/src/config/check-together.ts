@@ -23,7 +23,24 @@ export function checkTogether(
   checkSasl(streams, problems);
   checkDelivery(streams, producer, given, problems);
   checkSegments(producer, given, problems);
+  checkTransactions(streams, producer, problems);
   checkTags(streams, given, problems);
+}
+
+/** A broker would abort every transaction before it is committed. */
+function checkTransactions(
+  streams: Readonly<Record<string, unknown>>,
+  producer: ProducerValues,
+  problems: Problem[],
+): void {
+  if (streams['processing.guarantee'] !== 'exactly_once_v2') return;
+  const commit = streams['commit.interval.ms'] as number;
+  const timeout = producer['transaction.timeout.ms'];
+  if (timeout >= commit) return;
+  problems.push({
+    name: 'transaction.timeout.ms',
+    text: `must be ≥ commit.interval.ms (${String(commit)}) under exactly_once_v2, not ${String(timeout)}`,
+  });
 }
 
 function checkSession(consumer: ConsumerValues, problems: Problem[]): void {

@@ -97,7 +97,7 @@ export const consumerDefinitions = [
     'isolation.level',
     'string',
     'read_uncommitted',
-    'Whether records of open and aborted transactions are seen.',
+    'Whether records of open and aborted transactions are seen. Under exactly_once_v2 always read_committed.',
     { importance: 'medium', allowed: oneOf('read_uncommitted', 'read_committed') },
   ),
   define('enable.auto.commit', 'boolean', false, fixed, {
@@ -191,8 +191,8 @@ export const producerDefinitions = [
     'transaction.timeout.ms',
     'int',
     10_000,
-    'Transactions are not in this version; accepted, without effect.',
-    none,
+    'A transaction that is open for longer is aborted by the broker. Of exactly_once_v2; no shorter than the commit interval.',
+    { allowed: atLeast(1) },
   ),
   ...anyClientDefinitions,
 ] as const;

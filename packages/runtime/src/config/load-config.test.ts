@@ -88,7 +88,7 @@ describe('loadConfig', () => {
         'num.stream.threads': 0,
         'buffered.records.per.partition': -5,
         'commit.interval.ms': 'soon',
-        'processing.guarantee': 'exactly_once_v2',
+        'processing.guarantee': 'exactly_twice',
         'heartbeat.interval.ms': 50_000,
       },
       { file: '{"max.task.idle.ms": -2, "nonsense.xyz.qqq": 1}' },
@@ -102,7 +102,7 @@ describe('loadConfig', () => {
       "commit.interval.ms must be milliseconds, or a duration such as '30s' (≥ 0), not 'soon'",
     );
     expect(message).toContain(
-      "processing.guarantee must be one of at_least_once, not 'exactly_once_v2'",
+      "processing.guarantee must be one of at_least_once, exactly_once_v2, not 'exactly_twice'",
     );
     expect(message).toContain('max.task.idle.ms must be ≥ -1, not -2');
     expect(message).toContain(

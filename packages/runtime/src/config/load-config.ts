@@ -1,5 +1,6 @@
 import { ConfigError } from '../errors.ts';
 import { SECURITY_SUGGESTION_MAX_DISTANCE, SUGGESTION_MAX_DISTANCE } from '../limits.ts';
+import { applyGuarantee } from './processing-guarantee.ts';
 import { checkTogether } from './check-together.ts';
 import { consumerDefinitions, producerDefinitions } from './client-definitions.ts';
 import type {
@@ -66,6 +67,7 @@ export function loadConfig(sources: ConfigSources): StreamsConfig {
 
   const given = new GivenKeys(layers, environment);
   mergeOtherNames(streams, given, problems);
+  applyGuarantee({ streams, consumers: [mainConsumer, restoreConsumer, globalConsumer] }, given);
   checkTogether({ streams, mainConsumer, producer }, given, problems);
   if (problems.length > 0) throw configError(problems);
   return new StreamsConfig({

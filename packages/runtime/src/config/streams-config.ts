@@ -36,6 +36,11 @@ export class StreamsConfig {
     return this.#streams[name];
   }
 
+  /** `processing.guarantee` is exactly_once_v2. */
+  get isExactlyOnce(): boolean {
+    return this.get('processing.guarantee') === 'exactly_once_v2';
+  }
+
   /** Everything under its name, for those who look by themselves. */
   get all(): Readonly<StreamsValues> {
     return this.#streams;

@@ -19,8 +19,10 @@ export async function findInputPositions(
   group: GroupPort,
   fetcher: FetchPort,
   resets: Resets,
+  /** Exactly once: while a transaction holds an offset, it is waited for. */
+  requireStable: boolean,
 ): Promise<InputPosition[]> {
-  const committed = await group.committed(partitions, { requireStable: false });
+  const committed = await group.committed(partitions, { requireStable });
   const missing = partitions.filter(
     (tp) => !committed.has(topicPartitionKey(tp.topic, tp.partition)),
   );

@@ -6,13 +6,7 @@ import { externalSourceTopics, repartitionTopics } from '../assignment/partition
 import { encodeSubscription } from '../assignment/subscription.ts';
 import { MissingTopicError } from '../client/errors.ts';
 import { TaskCorruptedError } from '../errors.ts';
-import type {
-  FetchPort,
-  GroupMetadata,
-  GroupPort,
-  MemberAssignment,
-  ProducerPort,
-} from '../client/ports.ts';
+import type { FetchPort, GroupMetadata, GroupPort, MemberAssignment } from '../client/ports.ts';
 import { Committer } from '../commit/committer.ts';
 import { Purger } from '../commit/purge.ts';
 import {
@@ -34,7 +28,7 @@ import { TaskFailures } from './task-failures.ts';
 import type { TaskName } from './task-id.ts';
 import type { TaskManager } from './task-manager.ts';
 import type { StopReport, StreamThreadOptions } from './thread-options.ts';
-import { openOutput } from './thread-output.ts';
+import { ThreadOutput } from './thread-output.ts';
 import { openFetcher, openGroup, openRestoreFetcher } from './thread-ports.ts';
 import type { ThreadEvent, ThreadState } from './thread-states.ts';
 import { threadTransitions } from './thread-states.ts';
@@ -60,7 +54,7 @@ export class StreamThread {
   readonly #group: GroupPort;
   readonly #fetcher: FetchPort;
   readonly #restoreFetcher: FetchPort;
-  readonly #producer: ProducerPort;
+  readonly #output: ThreadOutput;
   readonly #purger: Purger;
   readonly #commits: CommitSchedule;
   readonly #failures: TaskFailures;
@@ -73,6 +67,8 @@ export class StreamThread {
   #turn = 0;
   #isStopping = false;
   #generation = -1;
+  /** Exactly once: what the transaction holds must not be committed, because some of it is lost or nobody's. */
+  #mustAbort = false;
   #loop: Promise<void> = Promise.resolve();
   #failure: Error | null = null;
   #startedAtMs = -1;
@@ -93,8 +89,7 @@ export class StreamThread {
     this.#group = openGroup(client, config, options.index, ASSIGNMENT_PROTOCOL);
     this.#fetcher = openFetcher(client, config, wake);
     this.#restoreFetcher = openRestoreFetcher(client, config, wake);
-    const { producer, deadLetters } = openOutput(options, this.#logger, wake);
-    this.#producer = producer;
+    this.#output = new ThreadOutput(options, this.#group, this.#logger, wake);
     this.#purger = new Purger({
       admin: options.admin,
       clock,
@@ -103,13 +98,11 @@ export class StreamThread {
       onSettled: wake,
     });
     const committer = new Committer({
-      group: this.#group,
-      producer: this.#producer,
+      output: this.#output,
       purger: this.#purger,
       clock,
       logger: this.#logger,
       intervalMs: config.get('commit.interval.ms'),
-      deadLetters,
     });
     const taskTimeoutMs = config.get('task.timeout.ms');
     this.#commits = new CommitSchedule({
@@ -137,7 +130,7 @@ export class StreamThread {
     this.#tasks = createTaskManager(options, {
       group: this.#group,
       fetcher: this.#fetcher,
-      producer: this.#producer,
+      output: this.#output,
       restorer: this.#restorer,
       logger: this.#logger,
       onFailure: (error, task) => {
@@ -189,6 +182,41 @@ export class StreamThread {
   start(): void {
     this.#states.fire('start');
     this.#startedAtMs = this.#options.clock.now();
+    this.#loop = this.#run();
+    if (this.#output.isTransactional) void this.#joinOnceBegun();
+    else this.#join();
+  }
+
+  /** What an earlier run of this thread left open is ended first: its offsets are not stable before. */
+  async #joinOnceBegun(): Promise<void> {
+    try {
+      await this.#retrying(() => this.#output.begin());
+      if (!this.#isStopping) this.#join();
+    } catch (error) {
+      this.#fail(error as Error);
+    }
+  }
+
+  /** Tries again what may be over the next time, for `task.timeout.ms`. */
+  async #retrying(action: () => Promise<void>): Promise<void> {
+    const { clock, config } = this.#options;
+    const untilMs = clock.monotonicMs() + config.get('task.timeout.ms');
+    for (;;) {
+      try {
+        await action();
+        return;
+      } catch (error) {
+        if (this.#isStopping) return;
+        if (actionFor(error) !== 'retry' || clock.monotonicMs() >= untilMs) throw error;
+        this.#logger.debug({ err: error }, 'trying again');
+        await new Promise<void>((resolve) => {
+          this.#failures.later(resolve);
+        });
+      }
+    }
+  }
+
+  #join(): void {
     this.#group.join({
       subscription: () => this.#subscription(),
       assign: (members) => assignAsLeader(members, this.#options.ensureTopics),
@@ -199,7 +227,6 @@ export class StreamThread {
         this.#fail(error);
       },
     });
-    this.#loop = this.#run();
   }
 
   /** Other topics match the patterns of the topology than before. */
@@ -236,7 +263,7 @@ export class StreamThread {
       Promise.all([
         this.#fetcher.close(leftMs),
         this.#restoreFetcher.close(leftMs),
-        this.#producer.close(leftMs),
+        this.#output.close(leftMs),
       ]),
     );
     this.#removeMetrics();
@@ -262,7 +289,7 @@ export class StreamThread {
       while (!this.#isStopping) {
         this.#sleeper.clear();
         const worked = this.#pass();
-        if (this.#isGateOpen && this.#commits.isDue(this.#tasks.running)) {
+        if (this.#mayProcess && this.#commits.isDue(this.#tasks.running)) {
           await this.#sections.run(() => this.#commit());
         }
         this.#summary.logIfDue();
@@ -281,7 +308,7 @@ export class StreamThread {
     const fetched = this.#fetcher.drain();
     this.#tasks.route(fetched);
     let worked = fetched.length > 0;
-    if (this.#isGateOpen && this.#process()) worked = true;
+    if (this.#mayProcess && this.#process()) worked = true;
     if (this.#restorer.pass(RESTORE_SLICE_MAX_MS)) worked = true;
     this.#spill();
     return worked;
@@ -309,7 +336,7 @@ export class StreamThread {
     let idleCount = 0;
     while (idleCount < this.#tasks.running.length) {
       // What is produced must be sent before more is produced.
-      if (this.#producer.isFull) return worked;
+      if (this.#output.producer.isFull) return worked;
       const { running } = this.#tasks;
       const task = running[this.#turn++ % running.length] as StreamTask;
       if (this.#takeTurn(task, nowMs, untilMs) > 0) {
@@ -335,7 +362,7 @@ export class StreamThread {
     } while (
       processed === TASK_SLICE_MAX_RECORDS &&
       count < TASK_TURN_MAX_RECORDS &&
-      !this.#producer.isFull &&
+      !this.#output.producer.isFull &&
       clock.monotonicMs() < untilMs
     );
     return count;
@@ -345,7 +372,7 @@ export class StreamThread {
   #punctuate(nowMs: number): boolean {
     let worked = false;
     for (const task of [...this.#tasks.running]) {
-      if (this.#producer.isFull) return worked;
+      if (this.#output.producer.isFull) return worked;
       try {
         if (task.punctuateWallClock(nowMs)) worked = true;
       } catch (error) {
@@ -369,11 +396,11 @@ export class StreamThread {
    * something is to be written to disk.
    */
   #msUntilDue(): number {
-    if (!this.#isGateOpen) return Infinity;
+    if (!this.#mayProcess) return Infinity;
     const nowMs = this.#options.clock.now();
     const { running } = this.#tasks;
     // Nothing is processed until the producer has room, which wakes the loop.
-    const idleMs = this.#producer.isFull
+    const idleMs = this.#output.producer.isFull
       ? Infinity
       : Math.min(...running.map((task) => task.nextDeadlineMs(nowMs) - nowMs));
     const spillMs =
@@ -381,9 +408,13 @@ export class StreamThread {
     return Math.min(this.#commits.msUntilDue(running), idleMs, spillMs);
   }
 
+  get #mayProcess(): boolean {
+    return this.#isGateOpen && !this.#mustAbort;
+  }
+
   async #commit(): Promise<void> {
     // The gate may have closed while this waited for its turn.
-    if (!this.#isGateOpen || this.#isStopping) return;
+    if (!this.#mayProcess || this.#isStopping) return;
     const outcome = await this.#commits.commit(this.#tasks.running);
     if (outcome.kind === 'rejoin') this.#giveUpTasks(outcome.error);
     else if (outcome.kind === 'revive') this.#reviveAll(outcome.error);
@@ -410,13 +441,18 @@ export class StreamThread {
     this.#isGateOpen = false;
     this.#states.tryFire('revoked');
     await this.#sections.run(async () => {
+      if (this.#mustAbort) {
+        this.#tasks.closeAll();
+        return;
+      }
       try {
         await this.#commits.finishAndCommit(this.#tasks.running);
       } catch (error) {
         const action = actionFor(error);
         if (action === 'fail') this.#fail(error as Error);
-        else if (action === 'rejoin' || action === 'revive') this.#tasks.closeAll();
-        else this.#logger.debug({ err: error }, 'no commit before the rebalance');
+        else if (action === 'rejoin' || action === 'revive' || this.#output.isTransactional) {
+          this.#closeTasks();
+        } else this.#logger.debug({ err: error }, 'no commit before the rebalance');
       }
     });
   }
@@ -432,6 +468,7 @@ export class StreamThread {
           { generation: metadata.generation, tasks: [...tasks.keys()] },
           'assigned',
         );
+        await this.#abortIfNeeded();
         this.#generation = metadata.generation;
         this.#purger.newGeneration();
         this.#states.tryFire('assigned');
@@ -463,9 +500,21 @@ export class StreamThread {
 
   #dropTasks(): void {
     this.#isGateOpen = false;
-    this.#tasks.closeAll();
+    this.#closeTasks();
     this.#purger.newGeneration();
     this.#states.tryFire('revoked');
+  }
+
+  /** Without a commit: exactly once, what they have written is undone before anything else is written. */
+  #closeTasks(): void {
+    this.#mustAbort = this.#output.isTransactional;
+    this.#tasks.closeAll();
+  }
+
+  async #abortIfNeeded(): Promise<void> {
+    if (!this.#mustAbort) return;
+    await this.#retrying(() => this.#output.abort());
+    this.#mustAbort = false;
   }
 
   // -------------------------------------------------------------------------------------- tasks
@@ -488,14 +537,23 @@ export class StreamThread {
       this.#fail(error);
     } else {
       this.#logger.warn({ err: error, task }, 'the task is closed and begun anew');
+      const others = this.#output.isTransactional ? this.#suspendAll() : [];
       this.#failures.later(() => {
         this.#sections
-          .run(() => this.#revive(task))
+          .run(() => this.#revive([task, ...others]))
           .catch((failure: unknown) => {
             this.#fail(failure as Error);
           });
       });
     }
+  }
+
+  /** What one task wrote is in the same transaction as what the others did: all go back to the last commit. */
+  #suspendAll(): TaskName[] {
+    this.#mustAbort = true;
+    const names = this.#tasks.running.map(({ name }) => name);
+    for (const name of names) this.#tasks.suspend(name);
+    return names;
   }
 
   /** Something of what the tasks put out is lost: all go back to where the last commit was. */
@@ -504,8 +562,11 @@ export class StreamThread {
   }
 
   /** After a rebalance in between, the assignment has done it. */
-  async #revive(task: TaskName): Promise<void> {
-    if (this.#isGateOpen && !this.#isStopping) await this.#tasks.revive(task);
+  async #revive(tasks: readonly TaskName[]): Promise<void> {
+    if (!this.#isGateOpen || this.#isStopping) return;
+    await this.#abortIfNeeded();
+    for (const task of tasks) await this.#tasks.revive(task);
+    this.#sleeper.wake();
   }
 
   /** The first failure counts. Whoever is told stops this thread; it commits nothing any more. */

@@ -1,40 +1,141 @@
 import type { Logger } from 'pino';
-import type { ProducerPort } from '../client/ports.ts';
+import type {
+  GroupPort,
+  OffsetsToCommit,
+  ProducerPort,
+  TransactionalProducerPort,
+  UndeliveredBatch,
+} from '../client/ports.ts';
 import { TaskRecordCollector } from '../commit/record-collector.ts';
+import { StreamsError, TaskCorruptedError } from '../errors.ts';
 import { DeadLetters } from './dead-letters.ts';
 import { DeliveryFailures } from './delivery-failure.ts';
 import type { StreamThreadOptions } from './thread-options.ts';
-import { openProducer } from './thread-ports.ts';
+import { openProducer, openTransactionalProducer } from './thread-ports.ts';
 
-/** A stream thread's producer, and the dead letters of what it could not deliver. */
-export interface ThreadOutput {
-  readonly producer: ProducerPort;
-  readonly deadLetters: DeadLetters;
+/**
+ * A stream thread's way out: its producer, and the dead letters of what that could not deliver.
+ *
+ * Under exactly-once (KIP-447) the producer is transactional, one for all tasks of the thread: records,
+ * changelogs, dead letters and offsets of a commit are one transaction, which is fenced by the generation
+ * of the group. What one task has written cannot be undone alone, so when one fails all go back.
+ */
+export class ThreadOutput {
+  readonly #options: StreamThreadOptions;
+  readonly #group: GroupPort;
+  readonly #logger: Logger;
+  readonly #onDrained: () => void;
+  #producer: ProducerPort;
+  /** The same producer, if it is transactional. */
+  #transaction: TransactionalProducerPort | null = null;
+  deadLetters: DeadLetters;
+
+  constructor(
+    options: StreamThreadOptions,
+    group: GroupPort,
+    logger: Logger,
+    onDrained: () => void,
+  ) {
+    this.#options = options;
+    this.#group = group;
+    this.#logger = logger;
+    this.#onDrained = onDrained;
+    this.deadLetters = new DeadLetters((record) => collector.deadLetter(record));
+    const collector = this.#collector();
+    this.#producer = this.#open(collector);
+  }
+
+  /** Another one after a producer was fenced: whoever appends asks for it each time it begins. */
+  get producer(): ProducerPort {
+    return this.#producer;
+  }
+
+  get isTransactional(): boolean {
+    return this.#options.config.isExactlyOnce;
+  }
+
+  /** Ends what an earlier run of this thread left open. Under at least once there is nothing to do. */
+  async begin(): Promise<void> {
+    await this.#transaction?.initTransactions();
+  }
+
+  /** Everything that was flushed stands together with these offsets, or, at least once, before them. */
+  async commit(offsets: OffsetsToCommit): Promise<void> {
+    if (this.#transaction === null) {
+      if (offsets.size > 0) await this.#group.commit(offsets);
+      return;
+    }
+    try {
+      await this.#transaction.commitTransaction(offsets, this.#group.metadata);
+    } catch (error) {
+      throw asEndOfTransaction(error);
+    }
+  }
+
+  /** Undoes what was written since the last commit. A producer that was fenced is replaced by a new one. */
+  async abort(): Promise<void> {
+    const transaction = this.#transaction;
+    if (transaction === null) return;
+    const isFenced = (): boolean => transaction.isFatal;
+    if (!isFenced()) {
+      try {
+        await transaction.abortTransaction();
+        return;
+      } catch (error) {
+        if (!isFenced()) throw error;
+        this.#logger.debug({ err: error }, 'the producer was fenced while it aborted');
+      }
+    }
+    this.#logger.info('the producer was fenced; going on with a new one');
+    const collector = this.#collector();
+    this.deadLetters = new DeadLetters((record) => collector.deadLetter(record));
+    this.#producer = this.#open(collector);
+    await transaction.close(this.#options.config.get('request.timeout.ms'));
+    await this.begin();
+  }
+
+  close(timeoutMs: number): Promise<void> {
+    return this.#producer.close(timeoutMs);
+  }
+
+  #open(collector: TaskRecordCollector): ProducerPort {
+    const { client, config, processId, index } = this.#options;
+    const deadLetterTopic = config.get('errors.dead.letter.queue.topic.name');
+    const failures = new DeliveryFailures({
+      production: config.get('production.exception.handler'),
+      deadLetterTopic,
+      deadLetters: this.deadLetters,
+      isDeadLetterTopic: (topic) => topic === deadLetterTopic || collector.hasDeadLetters(topic),
+      logger: this.#logger,
+    });
+    const undelivered = (batch: UndeliveredBatch): Error | null => failures.undelivered(batch);
+    if (!this.isTransactional) return openProducer(client, config, this.#onDrained, undelivered);
+    const id = `${config.get('application.id')}-${processId}-${String(index)}`;
+    this.#transaction = openTransactionalProducer(client, config, id, this.#onDrained, undelivered);
+    return this.#transaction;
+  }
+
+  #collector(): TaskRecordCollector {
+    const producer = (): ProducerPort => this.#producer;
+    return new TaskRecordCollector({
+      get producer() {
+        return producer();
+      },
+      random: this.#options.random,
+      onFailure: (_node, _record, error) => {
+        throw error;
+      },
+      onDropped: () => undefined,
+      now: () => this.#options.clock.now(),
+    });
+  }
 }
 
-export function openOutput(
-  { client, config, clock, random }: StreamThreadOptions,
-  logger: Logger,
-  onDrained: () => void,
-): ThreadOutput {
-  const deadLetterTopic = config.get('errors.dead.letter.queue.topic.name');
-  const deadLetters = new DeadLetters((record) => collector.deadLetter(record));
-  const failures = new DeliveryFailures({
-    production: config.get('production.exception.handler'),
-    deadLetterTopic,
-    deadLetters,
-    isDeadLetterTopic: (topic) => topic === deadLetterTopic || collector.hasDeadLetters(topic),
-    logger,
-  });
-  const producer = openProducer(client, config, onDrained, (batch) => failures.undelivered(batch));
-  const collector = new TaskRecordCollector({
-    producer,
-    random,
-    onFailure: (_node, _record, error) => {
-      throw error;
-    },
-    onDropped: () => undefined,
-    now: () => clock.now(),
-  });
-  return { producer, deadLetters };
+/** A transaction that failed cannot be tried again, whatever may be said of the request that failed. */
+function asEndOfTransaction(error: unknown): unknown {
+  if (!(error instanceof StreamsError) || !error.retriable) return error;
+  return new TaskCorruptedError(
+    `The transaction could not be committed: ${error.message}. What was processed since the last commit is processed again`,
+    { cause: error },
+  );
 }

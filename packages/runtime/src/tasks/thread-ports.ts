@@ -1,8 +1,10 @@
 import type {
   FetchPort,
   GroupPort,
+  ProducerOptions,
   ProducerPort,
   StreamsClient,
+  TransactionalProducerPort,
   UndeliveredBatch,
 } from '../client/ports.ts';
 import type { StreamsConfig } from '../config/streams-config.ts';
@@ -44,7 +46,10 @@ export function openFetcher(
   });
 }
 
-/** At least once, a changelog holds what was written, whether or not somebody's transaction held it. */
+/**
+ * At least once, a changelog holds what was written, whether or not somebody's transaction held it; exactly
+ * once, only what was committed.
+ */
 export function openRestoreFetcher(
   client: StreamsClient,
   config: StreamsConfig,
@@ -52,7 +57,7 @@ export function openRestoreFetcher(
 ): FetchPort {
   const consumer = config.restoreConsumer;
   return client.fetcher({
-    isolationLevel: 'read_uncommitted',
+    isolationLevel: config.isExactlyOnce ? 'read_committed' : 'read_uncommitted',
     maxWaitMs: consumer['fetch.max.wait.ms'],
     minBytes: consumer['fetch.min.bytes'],
     maxBytes: consumer['fetch.max.bytes'],
@@ -91,8 +96,31 @@ export function openProducer(
   onDrained: () => void,
   onUndelivered: (batch: UndeliveredBatch) => Error | null,
 ): ProducerPort {
+  return client.producer({ ...producerOptions(config), onDrained, onUndelivered });
+}
+
+/** Whoever opens one with the same id later fences it. */
+export function openTransactionalProducer(
+  client: StreamsClient,
+  config: StreamsConfig,
+  transactionalId: string,
+  onDrained: () => void,
+  onUndelivered: (batch: UndeliveredBatch) => Error | null,
+): TransactionalProducerPort {
+  return client.transactionalProducer({
+    ...producerOptions(config),
+    transactionalId,
+    transactionTimeoutMs: config.producer['transaction.timeout.ms'],
+    onDrained,
+    onUndelivered,
+  });
+}
+
+function producerOptions(
+  config: StreamsConfig,
+): Omit<ProducerOptions, 'onDrained' | 'onUndelivered'> {
   const { producer } = config;
-  return client.producer({
+  return {
     lingerMs: producer['linger.ms'],
     batchBytes: producer['batch.size'],
     bufferBytes: producer['buffer.memory'],
@@ -100,7 +128,5 @@ export function openProducer(
     deliveryTimeoutMs: producer['delivery.timeout.ms'],
     compression: producer['compression.type'] as 'none',
     maxRequestBytes: producer['max.request.size'],
-    onDrained,
-    onUndelivered,
-  });
+  };
 }

@@ -16,7 +16,7 @@ import type { StreamThreadOptions } from './thread-options.ts';
 export interface ThreadTaskParts {
   readonly group: GroupPort;
   readonly fetcher: FetchPort;
-  readonly producer: ProducerPort;
+  readonly output: { readonly producer: ProducerPort };
   readonly restorer: Restorer;
   readonly logger: Logger;
   readonly onFailure: (error: Error, task: TaskName | null) => void;
@@ -30,7 +30,7 @@ export function createTaskManager(
   parts: ThreadTaskParts,
 ): TaskManager {
   const { name, matcher, globalStores, stateDirectory, config, clock, random } = options;
-  const { group, fetcher, producer, restorer, logger } = parts;
+  const { group, fetcher, restorer, logger } = parts;
   const environment = {
     get topology() {
       return matcher.topology;
@@ -39,7 +39,9 @@ export function createTaskManager(
     stateDirectory: stateDirectory ?? null,
     owner: name,
     config,
-    producer,
+    get producer() {
+      return parts.output.producer;
+    },
     clock,
     random,
     cache: recordCacheFor(config, matcher.topology, config.get('num.stream.threads')),
@@ -61,7 +63,8 @@ export function createTaskManager(
     readsCommitted: config.mainConsumer['isolation.level'] === 'read_committed',
     createTask: (id, inputs) => createTask(environment, id, inputs),
     measure: (task) => registerTaskMetrics(options.metrics, name, task, restorer),
-    findPositions: (partitions) => findInputPositions(partitions, group, fetcher, resets),
+    findPositions: (partitions) =>
+      findInputPositions(partitions, group, fetcher, resets, config.isExactlyOnce),
     resetPosition: async (partition) => {
       const offsets = await resetOffsets([partition], fetcher, resets);
       return [...offsets.values()][0] as bigint;

@@ -1,0 +1,206 @@
+import { describe, expect, it } from 'vitest';
+import { StreamsBuilder } from '../dsl/streams-builder.ts';
+import { TaskMigratedError, TimeoutError } from '../errors.ts';
+import { serdes } from '../serdes/serdes.ts';
+import { FakeCluster } from '../testing-support/fake-cluster.ts';
+import {
+  FakeTransactionalProducer,
+  type CommitStep,
+} from '../testing-support/fake-transactional-producer.ts';
+import type { Harness } from '../testing-support/harness.ts';
+import { createHarness, startHarness } from '../testing-support/harness.ts';
+import type { Topology } from '../topology/topology.ts';
+
+const text = serdes.string();
+const COMMIT_MS = 100;
+const CONFIG = {
+  'processing.guarantee': 'exactly_once_v2',
+  'statestore.cache.max.bytes': 0,
+} as const;
+
+/** Counts per key; `onRecord` sees each before it is counted. */
+function counting(onRecord: (value: string) => void = () => undefined): Topology {
+  const builder = new StreamsBuilder();
+  builder
+    .stream('in', { key: text, value: text })
+    .peek((_key, value) => {
+      onRecord(value);
+    })
+    .groupByKey({ key: text, value: text })
+    .count({ store: 'counts' })
+    .toStream()
+    .to('out', { key: text, value: serdes.long() });
+  return builder.build();
+}
+
+async function start(topology: Topology, partitions = 1): Promise<Harness> {
+  const cluster = new FakeCluster();
+  cluster.createTopic('in', partitions);
+  cluster.createTopic('out', 1);
+  return startHarness({ topology, cluster, config: CONFIG });
+}
+
+function write({ cluster }: Harness, value: string, partition = 0): void {
+  cluster.log('in', partition).write([{ key: `k${String(partition)}`, value, timestamp: 1 }]);
+  cluster.changed('in', partition);
+}
+
+/** What readers of committed records see, per key. */
+function committed({ cluster }: Harness): Record<string, number[]> {
+  const counts: Record<string, number[]> = {};
+  for (const { key, value } of cluster.log('out').committedRecords()) {
+    (counts[String(key)] ??= []).push(Number(Buffer.from(value as Uint8Array).readBigInt64BE()));
+  }
+  return counts;
+}
+
+function producer({ client }: Harness): FakeTransactionalProducer {
+  return client.transactionalProducers.at(-1) as FakeTransactionalProducer;
+}
+
+function upTo(count: number): number[] {
+  return Array.from({ length: count }, (_, i) => i + 1);
+}
+
+describe('exactly once', () => {
+  it('shows outputs and offsets together, when they are committed, every 100 ms', async () => {
+    const harness = await start(counting());
+    for (let i = 0; i < 5; i++) write(harness, 'v');
+    await harness.clock.advance(COMMIT_MS - 1);
+    expect(committed(harness)).toEqual({});
+    expect(harness.cluster.group('app').offsets.size).toBe(0);
+    await harness.clock.advance(1);
+    expect(committed(harness)).toEqual({ k0: upTo(5) });
+    expect(harness.cluster.group('app').offsets.get('in-0')?.offset).toBe(5n);
+    expect(harness.cluster.transactions.commitCount).toBe(1);
+    expect(producer(harness).transactionalId).toMatch(/^app-.+-1$/);
+    await harness.streams.close();
+  });
+
+  it('undoes what was not committed when a record fails in one of the tasks, for all of them', async () => {
+    let failures = 1;
+    const harness = await start(
+      counting((value) => {
+        if (value === 'late' && failures-- > 0) throw new TimeoutError('somebody else is slow');
+      }),
+      2,
+    );
+    write(harness, 'v', 0);
+    write(harness, 'v', 1);
+    await harness.clock.advance(COMMIT_MS);
+    write(harness, 'v', 0);
+    await harness.clock.advance(1);
+    await producer(harness).flush();
+    write(harness, 'late', 1);
+    await harness.clock.advance(2_000);
+    expect(committed(harness)).toEqual({ k0: upTo(2), k1: upTo(2) });
+    // What the other task had written is there as well, and hidden.
+    expect(harness.cluster.log('out').records().length).toBeGreaterThan(4);
+    expect(harness.streams.state).toBe('RUNNING');
+    await harness.streams.close();
+  });
+
+  it.each<CommitStep>(['flush', 'offsets', 'end', 'ended'])(
+    'counts nothing twice and loses nothing when a commit fails at its step "%s"',
+    async (failing) => {
+      const harness = await start(counting(), 2);
+      write(harness, 'v', 0);
+      await harness.clock.advance(COMMIT_MS);
+      let isFailing = true;
+      producer(harness).onCommitStep = (step) => {
+        if (step !== failing || !isFailing) return;
+        isFailing = false;
+        throw new TimeoutError('no answer');
+      };
+      for (let i = 0; i < 3; i++) {
+        write(harness, 'v', 0);
+        write(harness, 'v', 1);
+      }
+      await harness.clock.advance(5_000);
+      expect(isFailing).toBe(false);
+      write(harness, 'v', 1);
+      await harness.clock.advance(COMMIT_MS);
+      expect(committed(harness)).toEqual({ k0: upTo(4), k1: upTo(4) });
+      await harness.streams.close();
+    },
+  );
+
+  it('goes on with a new producer when its own was fenced', async () => {
+    const harness = await start(counting());
+    write(harness, 'v');
+    await harness.clock.advance(COMMIT_MS);
+    producer(harness).fence();
+    write(harness, 'v');
+    await harness.clock.advance(5_000);
+    write(harness, 'v');
+    await harness.clock.advance(COMMIT_MS);
+    expect(harness.client.transactionalProducers).toHaveLength(2);
+    expect(committed(harness)).toEqual({ k0: upTo(3) });
+    await harness.streams.close();
+  });
+
+  it('commits nothing for tasks that are others by now', async () => {
+    const harness = await start(counting());
+    write(harness, 'v');
+    await harness.clock.advance(COMMIT_MS);
+    let refusals = 0;
+    producer(harness).onCommitStep = (step) => {
+      if (step === 'offsets' && refusals++ === 0) throw new TaskMigratedError('another generation');
+    };
+    write(harness, 'v');
+    await harness.clock.advance(COMMIT_MS);
+    expect(refusals).toBe(1);
+    expect(committed(harness)).toEqual({ k0: upTo(1) });
+    await harness.clock.advance(5_000);
+    write(harness, 'v');
+    await harness.clock.advance(COMMIT_MS);
+    expect(committed(harness)).toEqual({ k0: upTo(3) });
+    await harness.streams.close();
+  });
+
+  it('restores what was committed, and no more, after a death in the middle of a transaction', async () => {
+    const first = await start(counting());
+    for (let i = 0; i < 3; i++) write(first, 'v');
+    await first.clock.advance(COMMIT_MS);
+    // What a process that died has left: processed, sent, and never committed.
+    const { cluster } = first;
+    const dead = first.client.transactionalProducers[0] as FakeTransactionalProducer;
+    write(first, 'v');
+    await first.clock.advance(1);
+    await dead.flush();
+    expect(cluster.log('out').records().length).toBeGreaterThan(3);
+    cluster.group('app').remove('member-1');
+    // `transaction.timeout.ms` is over.
+    cluster.transactions.init(dead.transactionalId);
+    const second = await startHarness({ topology: counting(), cluster, config: CONFIG });
+    write(second, 'v');
+    await second.clock.advance(15_000);
+    expect(committed(second)).toEqual({ k0: upTo(5) });
+    await second.streams.close();
+  });
+
+  it('tries again while the coordinator is away at the start', async () => {
+    const cluster = new FakeCluster();
+    cluster.createTopic('in', 1);
+    cluster.createTopic('out', 1);
+    const harness = createHarness({ topology: counting(), cluster, config: CONFIG });
+    const { client } = harness;
+    const open = client.transactionalProducer.bind(client);
+    client.transactionalProducer = (options) => {
+      const opened = open(options);
+      if (opened instanceof FakeTransactionalProducer) {
+        opened.initFailures.push(new TimeoutError('away'), new TimeoutError('away'));
+      }
+      return opened;
+    };
+    await harness.streams.start();
+    await harness.clock.advance(0);
+    expect(cluster.group('app').memberCount).toBe(0);
+    await harness.clock.advance(2_000);
+    expect(producer(harness).initFailures).toEqual([]);
+    write(harness, 'v');
+    await harness.clock.advance(COMMIT_MS);
+    expect(committed(harness)).toEqual({ k0: upTo(1) });
+    await harness.streams.close();
+  });
+});
