@@ -2,7 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { RebalanceInProgressError } from '../errors.ts';
 import { silentLogger } from '../logging/logger.ts';
 import { FakeClock, settle } from '../testing-support/fake-clock.ts';
-import type { CommittableTask, OffsetsToCommit } from './committer.ts';
+import type { OffsetsToCommit } from '../client/ports.ts';
+import type { CommittableTask } from './committer.ts';
 import { Committer } from './committer.ts';
 import type { Purger } from './purge.ts';
 

@@ -1,14 +1,13 @@
 import type { Logger } from 'pino';
 import type {
   OffsetAndMetadata,
+  OffsetsToCommit,
   ProducerPort,
   TopicPartition,
   TopicPartitionKey,
 } from '../client/ports.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { CommittedOffset, Purger } from './purge.ts';
-
-export type OffsetsToCommit = ReadonlyMap<TopicPartitionKey, TopicPartition & OffsetAndMetadata>;
 
 /** A task as a commit sees it. */
 export interface CommittableTask {

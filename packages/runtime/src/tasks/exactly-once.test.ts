@@ -203,4 +203,23 @@ describe('exactly once', () => {
     expect(committed(harness)).toEqual({ k0: upTo(1) });
     await harness.streams.close();
   });
+
+  it('stops at once while it tries in vain to abort', async () => {
+    const harness = await start(counting());
+    write(harness, 'v');
+    await harness.clock.advance(COMMIT_MS);
+    const own = producer(harness);
+    for (let i = 0; i < 100; i++) own.abortFailures.push(new TimeoutError('away'));
+    own.onCommitStep = () => {
+      throw new TimeoutError('no answer');
+    };
+    write(harness, 'v');
+    await harness.clock.advance(3_000);
+    expect(own.abortFailures.length).toBeLessThan(100);
+    own.abortFailures.length = 0;
+    // Nothing is left that would have to be waited for: the clock stands still.
+    await harness.streams.close();
+    expect(harness.streams.state).toBe('NOT_RUNNING');
+    expect(committed(harness)).toEqual({ k0: upTo(1) });
+  });
 });

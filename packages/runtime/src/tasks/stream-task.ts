@@ -2,11 +2,12 @@ import type { Logger } from 'pino';
 import type {
   FetchedPartition,
   OffsetAndMetadata,
+  OffsetsToCommit,
   ProducerPort,
   TopicPartition,
 } from '../client/ports.ts';
 import { topicPartitionKey } from '../client/ports.ts';
-import type { CommittableTask, OffsetsToCommit } from '../commit/committer.ts';
+import type { CommittableTask } from '../commit/committer.ts';
 import type { PartitionMetadata } from '../commit/offsets-metadata.ts';
 import { encodePartitionMetadata } from '../commit/offsets-metadata.ts';
 import type { CommittedOffset } from '../commit/purge.ts';

@@ -190,28 +190,25 @@ export class StreamThread {
   /** What an earlier run of this thread left open is ended first: its offsets are not stable before. */
   async #joinOnceBegun(): Promise<void> {
     try {
-      await this.#retrying(() => this.#output.begin());
-      if (!this.#isStopping) this.#join();
+      if (await this.#retrying(() => this.#output.begin())) this.#join();
     } catch (error) {
       this.#fail(error as Error);
     }
   }
 
-  /** Tries again what may be over the next time, for `task.timeout.ms`. */
-  async #retrying(action: () => Promise<void>): Promise<void> {
+  /** Tries again what may be over the next time, for `task.timeout.ms`; false if the thread stops before it is done. */
+  async #retrying(action: () => Promise<void>): Promise<boolean> {
     const { clock, config } = this.#options;
     const untilMs = clock.monotonicMs() + config.get('task.timeout.ms');
     for (;;) {
       try {
         await action();
-        return;
+        return !this.#isStopping;
       } catch (error) {
-        if (this.#isStopping) return;
+        if (this.#isStopping) return false;
         if (actionFor(error) !== 'retry' || clock.monotonicMs() >= untilMs) throw error;
         this.#logger.debug({ err: error }, 'trying again');
-        await new Promise<void>((resolve) => {
-          this.#failures.later(resolve);
-        });
+        await this.#failures.pause();
       }
     }
   }
@@ -469,6 +466,7 @@ export class StreamThread {
           'assigned',
         );
         await this.#abortIfNeeded();
+        if (this.#mustAbort) return;
         this.#generation = metadata.generation;
         this.#purger.newGeneration();
         this.#states.tryFire('assigned');
@@ -513,8 +511,7 @@ export class StreamThread {
 
   async #abortIfNeeded(): Promise<void> {
     if (!this.#mustAbort) return;
-    await this.#retrying(() => this.#output.abort());
-    this.#mustAbort = false;
+    if (await this.#retrying(() => this.#output.abort())) this.#mustAbort = false;
   }
 
   // -------------------------------------------------------------------------------------- tasks
@@ -565,6 +562,7 @@ export class StreamThread {
   async #revive(tasks: readonly TaskName[]): Promise<void> {
     if (!this.#isGateOpen || this.#isStopping) return;
     await this.#abortIfNeeded();
+    if (this.#mustAbort) return;
     for (const task of tasks) await this.#tasks.revive(task);
     this.#sleeper.wake();
   }

@@ -10,6 +10,7 @@ export class TaskFailures {
   readonly #timeoutMs: number;
   readonly #sinceMs = new Map<TaskName, number>();
   readonly #timers = new Set<Timer>();
+  readonly #pauses = new Set<() => void>();
 
   constructor(clock: Clock, timeoutMs: number) {
     this.#clock = clock;
@@ -41,8 +42,21 @@ export class TaskFailures {
     this.#timers.add(timer);
   }
 
+  /** Resolves after a pause, or at once when `close` comes. */
+  pause(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#pauses.add(resolve);
+      this.later(() => {
+        this.#pauses.delete(resolve);
+        resolve();
+      });
+    });
+  }
+
   close(): void {
     for (const timer of this.#timers) timer.cancel();
     this.#timers.clear();
+    for (const resolve of this.#pauses) resolve();
+    this.#pauses.clear();
   }
 }

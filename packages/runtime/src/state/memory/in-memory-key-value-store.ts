@@ -3,13 +3,14 @@ import { StoreMeasures } from '../measures.ts';
 import type { PartitionAppender } from '../partition-appender.ts';
 import type { RecordSerde } from '../../serdes/serde.ts';
 import { isInvalidRange } from '../invalid-range.ts';
+import { lowerBound } from '../lower-bound.ts';
 import type { KeyValueEntry, KeyValuePut, KeyValueStore } from '../key-value-store.ts';
 import type { StoreContext, StoreLogger } from '../store.ts';
 import { spanSerde } from '../rows/byte-span.ts';
 import { NO_ROW, RowTable } from '../rows/row-table.ts';
 import { RowValues } from '../rows/row-values.ts';
 import { KeyCodec } from './key-codec.ts';
-import { lowerBound, SortedKeys } from './sorted-keys.ts';
+import { SortedKeys } from './sorted-keys.ts';
 import type { HeaderKeeping } from './value-codec.ts';
 
 export interface InMemoryKeyValueStoreOptions {

@@ -76,6 +76,8 @@ export class LayeredRows {
     write: (stored: unknown, timestamp: number, target: Buffer, position: number) =>
       writeRow(stored as ByteSpan, timestamp, target, position),
   };
+  /** Reused for each look on disk. */
+  readonly #sought: ByteSpan = { buffer: Buffer.alloc(0), start: 0, end: 0 };
   #uncommitted = new AddressList();
   #committed = new AddressList();
   #committedBytes = 0;
@@ -117,7 +119,8 @@ export class LayeredRows {
       return rows.hasValue(known) ? known : NO_ROW;
     }
     if (this.#isDiskEmpty) return NO_ROW;
-    const stored = this.#disk.readAt({ buffer: source, start, end });
+    pointAt(this.#sought, source, start, end);
+    const stored = this.#disk.readAt(this.#sought);
     if (stored === undefined) return NO_ROW;
     // Before it is there, or it might be the one that goes.
     this.#forgetSome(CLEAN_ROWS_LOOKS);

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Database } from 'lmdb';
 import { LMDB_INLINE_KEY_MAX_BYTES } from '../limits.ts';
+import { lowerBound } from '../lower-bound.ts';
 import type { ByteSpan } from '../rows/byte-span.ts';
 import { copyBytes } from '../rows/copy-bytes.ts';
 
@@ -202,15 +203,4 @@ function textOf({ buffer, start, end }: ByteSpan): string {
 
 function hashed(key: string): Buffer {
   return Buffer.concat([Buffer.of(BY_HASH), createHash('sha256').update(key, 'latin1').digest()]);
-}
-
-function lowerBound(sorted: readonly string[], key: string): number {
-  let low = 0;
-  let high = sorted.length;
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((sorted[middle] as string) < key) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }
