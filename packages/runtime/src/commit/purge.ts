@@ -82,6 +82,7 @@ export class Purger {
     this.#requestCount++;
     this.#inFlight = this.#purge(offsets, this.#generation).finally(() => {
       this.#inFlight = null;
+      this.#options.logger.debug('purge answered');
       this.#options.onSettled();
     });
     return true;
