@@ -23,12 +23,10 @@ import { TimeWindowedKStreamImpl } from './time-windowed-kstream-impl.ts';
 /** See `KGroupedStream`. */
 export class KGroupedStreamImpl<K, V> implements KGroupedStream<K, V> {
   readonly #state: StreamState<K, V>;
-  readonly #repartitionName: string | undefined;
   readonly #aggregation: GroupedAggregation<K, V>;
 
   constructor(state: StreamState<K, V>, repartitionName: string | undefined) {
     this.#state = state;
-    this.#repartitionName = repartitionName;
     this.#aggregation = new GroupedAggregation(state, repartitionName);
   }
 
@@ -56,7 +54,7 @@ export class KGroupedStreamImpl<K, V> implements KGroupedStream<K, V> {
   }
 
   windowedBy(windows: TimeWindows): TimeWindowedKStream<K, V> {
-    return new TimeWindowedKStreamImpl(this.#state, windows, this.#repartitionName);
+    return new TimeWindowedKStreamImpl(this.#state, windows, this.#aggregation);
   }
 
   #aggregate<A>(

@@ -13,7 +13,7 @@ import type { Serde } from '../serdes/serde.ts';
 import type { Windowed } from '../serdes/windowed-key.ts';
 import { timeWindowed } from '../serdes/windowed.ts';
 import { prefixes } from '../topology/naming.ts';
-import { GroupedAggregation } from './grouped-aggregation.ts';
+import type { GroupedAggregation } from './grouped-aggregation.ts';
 import { materializedWindowStore } from './materialized.ts';
 import type { WindowMaterializedOptions } from './options.ts';
 import type { StreamState } from './stream-context.ts';
@@ -26,10 +26,15 @@ export class TimeWindowedKStreamImpl<K, V> implements TimeWindowedKStream<K, V> 
   readonly #windows: TimeWindows;
   readonly #aggregation: GroupedAggregation<K, V>;
 
-  constructor(state: StreamState<K, V>, windows: TimeWindows, repartitionName: string | undefined) {
+  /** What the grouped stream has is shared: a repartition topic that is named is one for all its aggregations. */
+  constructor(
+    state: StreamState<K, V>,
+    windows: TimeWindows,
+    aggregation: GroupedAggregation<K, V>,
+  ) {
     this.#state = state;
     this.#windows = windows;
-    this.#aggregation = new GroupedAggregation(state, repartitionName);
+    this.#aggregation = aggregation;
   }
 
   count(options: WindowMaterializedOptions<K, number> = {}): KTable<Windowed<K>, number> {

@@ -11,6 +11,28 @@ import { bindTopology, Topology } from './topology.ts';
 
 const text = { key: serdes.string(), value: serdes.string() };
 
+it('shares the named repartition topic of a grouped stream among all its aggregations', () => {
+  const builder = new StreamsBuilder();
+  const grouped = builder
+    .stream('clicks', text)
+    .selectKey((_key, value) => value, { key: serdes.string() })
+    .groupByKey({ name: 'by-word' });
+  grouped.count({ store: 'all' });
+  grouped.windowedBy(timeWindows({ size: '1m' })).count({ store: 'per-minute' });
+  grouped.windowedBy(timeWindows({ size: '1h' })).count({ store: 'per-hour' });
+  const { subtopologies } = bindTopology(builder.build(), {
+    applicationId: 'app',
+    changelogAdditionalRetentionMs: 0,
+  });
+  const reading = subtopologies.filter((each) => each.repartitionSourceTopics.length > 0);
+  expect(reading).toHaveLength(1);
+  expect(reading[0]?.changelogs.map(({ name }) => name).sort()).toEqual([
+    'app-all-changelog',
+    'app-per-hour-changelog',
+    'app-per-minute-changelog',
+  ]);
+});
+
 describe('a bound topology', () => {
   const builder = new StreamsBuilder();
   const table = builder.table('names', { ...text, store: 'names-store' });
