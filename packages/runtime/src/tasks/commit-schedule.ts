@@ -1,6 +1,8 @@
 import type { Logger } from 'pino';
 import type { Committer } from '../commit/committer.ts';
 import type { Purger } from '../commit/purge.ts';
+import { withDeadline } from '../client/with-deadline.ts';
+import { TimeoutError } from '../errors.ts';
 import { RETRY_BACKOFF_MS } from '../limits.ts';
 import type { Clock } from '../platform/clock.ts';
 import { actionFor } from './failure-actions.ts';
@@ -13,6 +15,9 @@ export interface CommitScheduleOptions {
   readonly logger: Logger;
   /** `task.timeout.ms`. */
   readonly taskTimeoutMs: number;
+  /** `max.poll.interval.ms`: how long a record may be in hand while everything else waits for it. */
+  readonly maxRecordMs: number;
+  readonly isExactlyOnce: boolean;
   /** This thread's part of `statestore.uncommitted.max.bytes`; -1: no bound. */
   readonly uncommittedMaxBytes: number;
 }
@@ -59,6 +64,9 @@ export class CommitSchedule {
 
   async commit(tasks: readonly StreamTask[]): Promise<CommitOutcome> {
     try {
+      // At least once, the offset of a record in hand is not committed; exactly once, neither may be what
+      // it has written so far.
+      if (this.#options.isExactlyOnce) await this.finishRecords(tasks);
       await this.#options.committer.commit(tasks, { purge: true });
       this.#succeeded();
       return { kind: 'done' };
@@ -69,9 +77,22 @@ export class CommitSchedule {
 
   /** Before tasks are given up: no record may be in hand, and nothing is purged on the way out. */
   async finishAndCommit(tasks: readonly StreamTask[]): Promise<void> {
-    await Promise.all(tasks.map((task) => task.finishRecordInHand()));
+    await this.finishRecords(tasks);
     await this.#options.committer.commit(tasks, { purge: false });
     this.#succeeded();
+  }
+
+  /** Resolves when no record of the tasks is in hand. @throws TimeoutError after `max.poll.interval.ms` */
+  async finishRecords(tasks: Iterable<StreamTask>): Promise<void> {
+    const held = [...tasks].filter((task) => task.hasRecordInHand);
+    if (held.length === 0) return;
+    const { clock, maxRecordMs } = this.#options;
+    await withDeadline(
+      clock,
+      maxRecordMs,
+      Promise.all(held.map((task) => task.finishRecordInHand())),
+      () => tooLong(held, maxRecordMs),
+    );
   }
 
   #succeeded(): void {
@@ -96,4 +117,13 @@ export class CommitSchedule {
     logger.info({ err: error }, 'the commit failed and is tried again');
     return { kind: 'later' };
   }
+}
+
+function tooLong(tasks: readonly StreamTask[], maxRecordMs: number): TimeoutError {
+  const names = tasks.filter((task) => task.hasRecordInHand).map(({ name }) => name);
+  return new TimeoutError(
+    `A record of ${names.join(', ')} has not been done for max.poll.interval.ms (${maxRecordMs}): ` +
+      'an asynchronous function does not settle. Give its calls a timeout, or raise max.poll.interval.ms',
+    { context: { tasks: names.join(', ') } },
+  );
 }

@@ -356,7 +356,9 @@ export class StreamTask implements CommittableTask {
     return this.#group.queues.some((queue) => this.#isAhead(queue));
   }
 
+  /** @throws what a record that was in hand failed with: what it has written is not to be committed */
   prepareCommit(): Promise<void> | undefined {
+    if (this.#failure !== null) throw this.#failure as Error;
     this.#context.isCommitRequested = false;
     const room = this.stores.disk?.room();
     return room === undefined ? this.#flush() : room.then(() => this.#flush());
@@ -387,6 +389,8 @@ export class StreamTask implements CommittableTask {
   }
 
   postCommit(offsets: OffsetsToCommit): void {
+    // Given up while the offsets were under way: whoever has the task now finds them.
+    if (this.state === 'CLOSED') return;
     this.#isTouched = false;
     for (const [key, { offset }] of offsets) this.#committed.set(key, offset);
     this.stores.commit(
@@ -424,13 +428,20 @@ export class StreamTask implements CommittableTask {
   }
 
   /**
-   * Closes nodes and stores. Never throws: a node that cannot close must not keep the others open. A
-   * promise is that of processors which close asynchronously; it never rejects.
+   * Closes nodes and stores, once a record in hand is done: it must not write beside the task that takes
+   * over. Never throws: a node that cannot close must not keep the others open. A promise, of a record in
+   * hand or of processors which close asynchronously, never rejects.
    */
   close(): Promise<unknown> | undefined {
     if (this.state === 'CLOSED') return undefined;
     if (this.state !== 'SUSPENDED') this.suspend();
     this.#punctuations.clear();
+    this.#states.fire('close');
+    if (this.#waitsFor === null) return this.#closeParts();
+    return this.finishRecordInHand().then(() => this.#closeParts());
+  }
+
+  #closeParts(): Promise<unknown> | undefined {
     const pending: PromiseLike<unknown>[] = [];
     if (this.#isInitialized) {
       for (const node of this.#options.topology.nodes) {
@@ -444,7 +455,6 @@ export class StreamTask implements CommittableTask {
       const closed = this.stores.close();
       if (closed !== undefined) pending.push(closed);
     });
-    this.#states.fire('close');
     if (pending.length === 0) return undefined;
     return Promise.all(pending.map((closed) => this.#attemptLater(closed)));
   }

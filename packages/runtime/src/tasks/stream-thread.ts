@@ -67,8 +67,6 @@ export class StreamThread {
   #turn = 0;
   #isStopping = false;
   #generation = -1;
-  /** Exactly once: what the transaction holds must not be committed, because some of it is lost or nobody's. */
-  #mustAbort = false;
   #loop: Promise<void> = Promise.resolve();
   #failure: Error | null = null;
   #startedAtMs = -1;
@@ -111,6 +109,8 @@ export class StreamThread {
       clock,
       logger: this.#logger,
       taskTimeoutMs,
+      maxRecordMs: config.mainConsumer['max.poll.interval.ms'],
+      isExactlyOnce: config.isExactlyOnce,
       uncommittedMaxBytes: uncommittedMaxBytes(config),
     });
     this.#failures = new TaskFailures(clock, taskTimeoutMs);
@@ -406,7 +406,7 @@ export class StreamThread {
   }
 
   get #mayProcess(): boolean {
-    return this.#isGateOpen && !this.#mustAbort;
+    return this.#isGateOpen && !this.#output.isSpoiled;
   }
 
   async #commit(): Promise<void> {
@@ -438,7 +438,7 @@ export class StreamThread {
     this.#isGateOpen = false;
     this.#states.tryFire('revoked');
     await this.#sections.run(async () => {
-      if (this.#mustAbort) {
+      if (this.#output.isSpoiled) {
         this.#tasks.closeAll();
         return;
       }
@@ -465,8 +465,7 @@ export class StreamThread {
           { generation: metadata.generation, tasks: [...tasks.keys()] },
           'assigned',
         );
-        await this.#abortIfNeeded();
-        if (this.#mustAbort) return;
+        if (!(await this.#abortIfSpoiled())) return;
         this.#generation = metadata.generation;
         this.#purger.newGeneration();
         this.#states.tryFire('assigned');
@@ -505,13 +504,20 @@ export class StreamThread {
 
   /** Without a commit: exactly once, what they have written is undone before anything else is written. */
   #closeTasks(): void {
-    this.#mustAbort = this.#output.isTransactional;
+    this.#output.spoil();
     this.#tasks.closeAll();
   }
 
-  async #abortIfNeeded(): Promise<void> {
-    if (!this.#mustAbort) return;
-    if (await this.#retrying(() => this.#output.abort())) this.#mustAbort = false;
+  /** Once nobody writes any more. False if the thread stops before it is done. */
+  async #abortIfSpoiled(): Promise<boolean> {
+    if (!this.#output.isSpoiled) return true;
+    return this.#retrying(async () => {
+      await this.#commits.finishRecords(this.#tasks.tasks.values());
+      await this.#tasks.closed();
+      const isReplaced = await this.#output.abort();
+      // Also those that were being restored, and have written nothing, stand on the former producer.
+      if (isReplaced) this.#tasks.suspendAll();
+    });
   }
 
   // -------------------------------------------------------------------------------------- tasks
@@ -523,6 +529,8 @@ export class StreamThread {
 
   /** The loop goes on for the other tasks where the error allows it. */
   #onTaskFailure(error: Error, task: TaskName): void {
+    // One that is being restored has written nothing.
+    if (this.#tasks.running.some(({ name }) => name === task)) this.#spoil();
     this.#tasks.suspend(task);
     if (error instanceof TaskCorruptedError && error.wipesState) {
       this.#tasks.corrupted(task, error);
@@ -534,10 +542,9 @@ export class StreamThread {
       this.#fail(error);
     } else {
       this.#logger.warn({ err: error, task }, 'the task is closed and begun anew');
-      const others = this.#output.isTransactional ? this.#suspendAll() : [];
       this.#failures.later(() => {
         this.#sections
-          .run(() => this.#revive([task, ...others]))
+          .run(() => this.#revive())
           .catch((failure: unknown) => {
             this.#fail(failure as Error);
           });
@@ -545,12 +552,14 @@ export class StreamThread {
     }
   }
 
-  /** What one task wrote is in the same transaction as what the others did: all go back to the last commit. */
-  #suspendAll(): TaskName[] {
-    this.#mustAbort = true;
-    const names = this.#tasks.running.map(({ name }) => name);
-    for (const name of names) this.#tasks.suspend(name);
-    return names;
+  /**
+   * Exactly once, what one task wrote is in the same transaction as what the others did: all go back to
+   * the last commit.
+   */
+  #spoil(): void {
+    if (!this.#output.isTransactional) return;
+    this.#output.spoil();
+    for (const { name } of [...this.#tasks.running]) this.#tasks.suspend(name);
   }
 
   /** Something of what the tasks put out is lost: all go back to where the last commit was. */
@@ -558,12 +567,11 @@ export class StreamThread {
     for (const task of [...this.#tasks.running]) this.#onTaskFailure(error, task.name);
   }
 
-  /** After a rebalance in between, the assignment has done it. */
-  async #revive(tasks: readonly TaskName[]): Promise<void> {
+  /** All that were suspended begin anew. After a rebalance in between, the assignment has done it. */
+  async #revive(): Promise<void> {
     if (!this.#isGateOpen || this.#isStopping) return;
-    await this.#abortIfNeeded();
-    if (this.#mustAbort) return;
-    for (const task of tasks) await this.#tasks.revive(task);
+    if (!(await this.#abortIfSpoiled())) return;
+    await this.#tasks.revive();
     this.#sleeper.wake();
   }
 
@@ -572,6 +580,7 @@ export class StreamThread {
     if (this.#failure !== null || this.#isStopping) return;
     this.#failure = error;
     this.#isGateOpen = false;
+    this.#output.spoil();
     this.#logger.error({ err: error }, 'the stream thread failed');
     this.#options.onFailed(error);
   }

@@ -128,13 +128,11 @@ export class TaskManager {
     this.#options.localState?.corrupted(name, error);
   }
 
-  /** Drops a suspended task's state in memory and begins it anew from what is committed. */
-  async revive(name: TaskName): Promise<void> {
-    const task = this.#tasks.get(name);
-    // An assignment in between has closed it, or begun it anew already.
-    if (task?.state !== 'SUSPENDED') return;
-    this.close(task);
-    await this.#open([this.#create(task.id, task.inputs)]);
+  /** Drops the state in memory of the tasks that are suspended, and begins them anew from what is committed. */
+  async revive(): Promise<void> {
+    const suspended = [...this.#tasks.values()].filter(({ state }) => state === 'SUSPENDED');
+    for (const task of suspended) this.close(task);
+    await this.#open(suspended.map(({ id, inputs }) => this.#create(id, inputs)));
   }
 
   /** The task failed: it processes and commits nothing more, until it is revived or closed. */
@@ -143,6 +141,10 @@ export class TaskManager {
     if (task === undefined) return;
     this.#running = this.#running.filter((other) => other !== task);
     task.suspend();
+  }
+
+  suspendAll(): void {
+    for (const name of this.#tasks.keys()) this.suspend(name);
   }
 
   close(task: StreamTask): void {
@@ -179,8 +181,9 @@ export class TaskManager {
     for (const task of [...this.#tasks.values()]) this.close(task);
   }
 
-  /** Hands fetched batches to their queues; what belongs to no task any more is dropped. */
-  route(fetched: readonly FetchedPartition[]): void {
+  /** Hands fetched batches to their queues, and returns how many records; what belongs to no task any more is dropped. */
+  route(fetched: readonly FetchedPartition[]): number {
+    let records = 0;
     for (const part of fetched) {
       const route = this.#routes.get(topicPartitionKey(part.topic, part.partition));
       if (route === undefined) continue;
@@ -189,9 +192,12 @@ export class TaskManager {
         continue;
       }
       const end = this.#options.readsCommitted ? part.lastStableOffset : part.highWatermark;
+      const before = route.queue.bufferedRecords;
       route.task.push(route.queue, part, end);
+      records += route.queue.bufferedRecords - before;
       this.#balance(route);
     }
+    return records;
   }
 
   /** Lets the partitions of a task be fetched again once their queues have room. */

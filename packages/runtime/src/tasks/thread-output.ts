@@ -28,6 +28,9 @@ export class ThreadOutput {
   #producer: ProducerPort;
   /** The same producer, if it is transactional. */
   #transaction: TransactionalProducerPort | null = null;
+  #hasBegun = false;
+  #isReplaced = false;
+  #isSpoiled = false;
   deadLetters: DeadLetters;
 
   constructor(
@@ -54,9 +57,22 @@ export class ThreadOutput {
     return this.#options.config.isExactlyOnce;
   }
 
+  /**
+   * Exactly once: what the transaction holds must not be committed, because it has writes of tasks that
+   * were given up, without their offsets. Until the abort every commit is refused, whoever asks for it.
+   */
+  spoil(): void {
+    this.#isSpoiled = this.isTransactional;
+  }
+
+  get isSpoiled(): boolean {
+    return this.#isSpoiled;
+  }
+
   /** Ends what an earlier run of this thread left open. Under at least once there is nothing to do. */
   async begin(): Promise<void> {
     await this.#transaction?.initTransactions();
+    this.#hasBegun = true;
   }
 
   /** Everything that was flushed stands together with these offsets, or, at least once, before them. */
@@ -65,6 +81,11 @@ export class ThreadOutput {
       if (offsets.size > 0) await this.#group.commit(offsets);
       return;
     }
+    if (this.#isSpoiled) {
+      throw new TaskCorruptedError(
+        'The transaction holds writes of tasks that were given up meanwhile; it is aborted',
+      );
+    }
     try {
       await this.#transaction.commitTransaction(offsets, this.#group.metadata);
     } catch (error) {
@@ -72,26 +93,39 @@ export class ThreadOutput {
     }
   }
 
-  /** Undoes what was written since the last commit. A producer that was fenced is replaced by a new one. */
-  async abort(): Promise<void> {
+  /**
+   * Undoes what was written since the last commit; nobody may be writing any more. A producer that was
+   * fenced is replaced: true if so, and then whoever has opened the former one must be begun anew. One
+   * that failed may be called again, and goes on where it was.
+   */
+  async abort(): Promise<boolean> {
     const transaction = this.#transaction;
-    if (transaction === null) return;
+    if (transaction === null) return false;
     const isFenced = (): boolean => transaction.isFatal;
-    if (!isFenced()) {
+    if (this.#hasBegun && !isFenced()) {
       try {
         await transaction.abortTransaction();
-        return;
       } catch (error) {
         if (!isFenced()) throw error;
         this.#logger.debug({ err: error }, 'the producer was fenced while it aborted');
       }
     }
+    if (isFenced()) await this.#replace(transaction);
+    if (!this.#hasBegun) await this.begin();
+    const isReplaced = this.#isReplaced;
+    this.#isReplaced = false;
+    this.#isSpoiled = false;
+    return isReplaced;
+  }
+
+  async #replace(fenced: TransactionalProducerPort): Promise<void> {
     this.#logger.info('the producer was fenced; going on with a new one');
     const collector = this.#collector();
     this.deadLetters = new DeadLetters((record) => collector.deadLetter(record));
     this.#producer = this.#open(collector);
-    await transaction.close(this.#options.config.get('request.timeout.ms'));
-    await this.begin();
+    this.#hasBegun = false;
+    this.#isReplaced = true;
+    await fenced.close(this.#options.config.get('request.timeout.ms'));
   }
 
   close(timeoutMs: number): Promise<void> {
