@@ -1,6 +1,6 @@
 /**
  * What tools ask of a cluster, without the runtime of stream applications: its topics, configs,
- * offsets and groups, and records written and read beside an application.
+ * offsets and groups, records written and read beside an application, and its local state.
  */
 export { connect, type ConnectOptions } from './topics/connect.ts';
 export type { KafkaClient } from './client/kafkajs/kafkajs-client.ts';
@@ -21,6 +21,18 @@ export type {
   ClusterTopic,
   TopicOutcomes,
 } from './client/cluster/cluster-topics.ts';
+export {
+  applicationMember,
+  type ApplicationMember,
+  type AssignedTask,
+} from './assignment/application-member.ts';
+export {
+  describeLocalState,
+  holdLocalState,
+  type HeldLocalState,
+  type LocalState,
+  type LocalTaskState,
+} from './state/directory/local-state.ts';
 export { BrokerError, ConnectionError, MissingTopicError } from './client/errors.ts';
 export type {
   AcknowledgedBatch,

@@ -43,6 +43,7 @@ export async function assignAsLeader(
         error: assignmentErrorCodes.none,
         errorMessage: '',
         activeTasks: tasks,
+        sourceTopics: sourceTopicsOf(topology, tasks),
       }),
     });
   }
@@ -72,6 +73,18 @@ function inputPartitions(
   );
 }
 
+function sourceTopicsOf(
+  topology: BuiltTopology,
+  tasks: readonly TaskId[],
+): Map<number, readonly string[]> {
+  const own = new Set(tasks.map(({ subtopology }) => subtopology));
+  return new Map(
+    topology.subtopologies
+      .filter(({ id }) => own.has(id))
+      .map(({ id, sourceTopics }) => [id, sourceTopics]),
+  );
+}
+
 function errorCode(error: unknown): AssignmentErrorCode | null {
   if (error instanceof MissingSourceTopicError) return assignmentErrorCodes.missingSourceTopic;
   if (error instanceof MisconfiguredTopicError) return assignmentErrorCodes.misconfiguredTopic;
@@ -83,6 +96,11 @@ function refuse(
   error: AssignmentErrorCode,
   errorMessage: string,
 ): Map<string, MemberAssignment> {
-  const userData = encodeAssignment({ error, errorMessage, activeTasks: [] });
+  const userData = encodeAssignment({
+    error,
+    errorMessage,
+    activeTasks: [],
+    sourceTopics: new Map(),
+  });
   return new Map(members.map(({ memberId }) => [memberId, { partitions: [], userData }]));
 }

@@ -19,8 +19,29 @@ const subscription = {
 describe('user data of the group protocol', () => {
   it('comes back as it went', () => {
     expect(decodeSubscription(encodeSubscription(subscription))).toEqual(subscription);
-    const assignment = { error: 1 as const, errorMessage: 'no topic', activeTasks: [] };
+    const assignment = {
+      error: 1 as const,
+      errorMessage: 'no topic',
+      activeTasks: subscription.activeTasks,
+      sourceTopics: new Map([
+        [0, ['orders', 'customers']],
+        [3, ['app-by-customer-repartition']],
+      ]),
+    };
     expect(decodeAssignment(encodeAssignment(assignment))).toEqual(assignment);
+  });
+
+  it('takes the assignment of version 1, which named no source topics', () => {
+    const assignment = {
+      error: 0 as const,
+      errorMessage: '',
+      activeTasks: subscription.activeTasks,
+      sourceTopics: new Map(),
+    };
+    const data = encodeAssignment(assignment);
+    const older = data.subarray(0, data.length - 4);
+    older.writeInt16BE(1, 2);
+    expect(decodeAssignment(older)).toEqual(assignment);
   });
 
   it('reads what a later version wrote, if that version allows it', () => {

@@ -18,6 +18,11 @@ export interface AssignmentData {
   /** Says what is missing or wrong; empty without an error. */
   readonly errorMessage: string;
   readonly activeTasks: readonly TaskId[];
+  /**
+   * Of each subtopology that it has tasks of. A member knows them by itself; whoever looks at the group
+   * from the outside does not. Version 1 had none.
+   */
+  readonly sourceTopics: ReadonlyMap<number, readonly string[]>;
 }
 
 export const assignmentErrorCodes = {
@@ -29,7 +34,7 @@ export const assignmentErrorCodes = {
 export type AssignmentErrorCode = (typeof assignmentErrorCodes)[keyof typeof assignmentErrorCodes];
 
 const SUBSCRIPTION_VERSION = 1;
-const ASSIGNMENT_VERSION = 1;
+const ASSIGNMENT_VERSION = 2;
 const READABLE_FROM = 1;
 
 export function encodeSubscription(data: SubscriptionData): Buffer {
@@ -54,6 +59,7 @@ export function encodeAssignment(data: AssignmentData): Buffer {
   writer.writeInt16(data.error);
   writer.writeString(data.errorMessage);
   writeTasks(writer, data.activeTasks);
+  writeSourceTopics(writer, data.sourceTopics);
   return Buffer.from(writer.toBuffer());
 }
 
@@ -63,6 +69,7 @@ export function decodeAssignment(buffer: Buffer): AssignmentData {
     error: reader.readInt16() as AssignmentErrorCode,
     errorMessage: reader.readString(),
     activeTasks: readTasks(reader),
+    sourceTopics: reader.remaining === 0 ? new Map() : readSourceTopics(reader),
   };
 }
 
@@ -92,4 +99,30 @@ function readTasks(reader: Reader): TaskId[] {
     tasks.push({ subtopology: reader.readInt32(), partition: reader.readInt32() });
   }
   return tasks;
+}
+
+function writeSourceTopics(
+  writer: Writer,
+  sourceTopics: ReadonlyMap<number, readonly string[]>,
+): void {
+  writer.writeInt32(sourceTopics.size);
+  for (const [subtopology, topics] of sourceTopics) {
+    writer.writeInt32(subtopology);
+    writer.writeInt32(topics.length);
+    for (const topic of topics) writer.writeString(topic);
+  }
+}
+
+function readSourceTopics(reader: Reader): Map<number, readonly string[]> {
+  const sourceTopics = new Map<number, readonly string[]>();
+  // A count that is too high ends at the end of the data, with an error of the reader's.
+  for (let left = reader.readInt32(); left > 0; left--) {
+    const subtopology = reader.readInt32();
+    const topics: string[] = [];
+    for (let topicsLeft = reader.readInt32(); topicsLeft > 0; topicsLeft--) {
+      topics.push(reader.readString());
+    }
+    sourceTopics.set(subtopology, topics);
+  }
+  return sourceTopics;
 }

@@ -96,12 +96,14 @@ export interface ApiUses {
   readonly syncGroup: ApiUse<SyncGroupRequest, SyncGroupResponse>;
   readonly heartbeat: ApiUse<HeartbeatRequest, HeartbeatResponse>;
   readonly leaveGroup: ApiUse<LeaveGroupRequest, LeaveGroupResponse>;
+  readonly removeMembers: ApiUse<LeaveGroupRequest, LeaveGroupResponse>;
   readonly offsetCommit: ApiUse<OffsetCommitRequest, OffsetCommitResponse>;
   readonly joinGroupStatic: ApiUse<JoinGroupRequest, JoinGroupResponse>;
   readonly syncGroupStatic: ApiUse<SyncGroupRequest, SyncGroupResponse>;
   readonly heartbeatStatic: ApiUse<HeartbeatRequest, HeartbeatResponse>;
   readonly offsetCommitStatic: ApiUse<OffsetCommitRequest, OffsetCommitResponse>;
   readonly offsetFetch: ApiUse<OffsetFetchRequest, OffsetFetchResponse>;
+  readonly stableOffsetFetch: ApiUse<OffsetFetchRequest, OffsetFetchResponse>;
   readonly initProducerId: ApiUse<InitProducerIdRequest, InitProducerIdResponse>;
   readonly initTransactions: ApiUse<InitProducerIdRequest, InitProducerIdResponse>;
   readonly addPartitionsToTransaction: ApiUse<
@@ -137,6 +139,8 @@ export const apiUses: ApiUses = {
   syncGroup: use(SyncGroup, 1, 3),
   heartbeat: use(Heartbeat, 1, 3),
   leaveGroup: use(LeaveGroup, 0, 3),
+  /** Several members at once from 3 on (KIP-345); a reason from 5 on (KIP-800). */
+  removeMembers: use(LeaveGroup, 3, 5),
   offsetCommit: use(OffsetCommit, 2, 7),
   /** Static members (KIP-345). */
   joinGroupStatic: use(JoinGroup, 5, 5),
@@ -145,6 +149,7 @@ export const apiUses: ApiUses = {
   offsetCommitStatic: use(OffsetCommit, 7, 7),
   /** Stable offsets only (KIP-447) from version 7; an older broker has no transactions with offsets of ours. */
   offsetFetch: use(OffsetFetch, 2, 7),
+  stableOffsetFetch: use(OffsetFetch, 7, 7),
   initProducerId: use(InitProducerId, 1, 4),
   /** From 3 on an epoch can be renewed (KIP-360). */
   initTransactions: use(InitProducerId, 3, 5),

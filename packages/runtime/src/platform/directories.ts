@@ -40,6 +40,10 @@ export function removeDirectory(path: string): void {
   rmSync(path, { recursive: true, force: true });
 }
 
+export function isDirectory(path: string): boolean {
+  return existsSync(path) && statSync(path).isDirectory();
+}
+
 export interface FoundDirectory {
   readonly name: string;
   /** When it, or a file in it, was last changed, epoch ms. */
@@ -62,6 +66,15 @@ function modifiedMs(directory: string): number {
 /** Counts as changed from now on; nothing is done if it is not there. */
 export function touchDirectory(path: string, nowMs: number): void {
   if (existsSync(path)) utimesSync(path, nowMs / 1_000, nowMs / 1_000);
+}
+
+/** Bytes of all files in it and below; what goes away meanwhile does not count. */
+export function directorySize(path: string): number {
+  let bytes = 0;
+  for (const entry of readdirSync(path, { withFileTypes: true, recursive: true })) {
+    if (entry.isFile()) bytes += fileSize(join(entry.parentPath, entry.name));
+  }
+  return bytes;
 }
 
 /** Bytes; 0 if it is not there. */

@@ -1,5 +1,5 @@
 import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 
 /** Holds a directory for one owner. Freed by `release`, and by the end of the process however it ends. */
@@ -42,6 +42,31 @@ export async function lockDirectory(directory: string): Promise<DirectoryLock> {
   return { release };
 }
 
+/** Who holds a directory that is there, in words, without a try to hold it; null: nobody. */
+export async function directoryHolder(directory: string): Promise<string | null> {
+  const holder = readHolder(join(directory, LOCK_FILE));
+  const isHeld =
+    process.platform === 'linux'
+      ? await isSocketHeld(directory)
+      : holder !== null &&
+        (holder.pid === process.pid ? heldHere.has(identity(directory)) : lives(holder));
+  return isHeld ? holderInWords(holder) : null;
+}
+
+/** A local socket answers at once, or nobody listens. */
+function isSocketHeld(directory: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ path: socketPath(directory) });
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => {
+      resolve(false);
+    });
+  });
+}
+
 async function holdSocket(directory: string, lockFile: string): Promise<() => Promise<void>> {
   const server = createServer((socket) => {
     socket.destroy();
@@ -50,7 +75,7 @@ async function holdSocket(directory: string, lockFile: string): Promise<() => Pr
     server.once('error', (error: NodeJS.ErrnoException) => {
       reject(error.code === 'EADDRINUSE' ? heldBy(directory, readHolder(lockFile)) : error);
     });
-    server.listen({ path: `\0millrace-state-${identity(directory)}` }, resolve);
+    server.listen({ path: socketPath(directory) }, resolve);
   });
   server.unref();
   return () =>
@@ -77,17 +102,22 @@ function holdFile(directory: string, lockFile: string): () => Promise<void> {
   };
 }
 
+function socketPath(directory: string): string {
+  return `\0millrace-state-${identity(directory)}`;
+}
+
 function identity(directory: string): string {
   const { dev, ino } = statSync(directory, { bigint: true });
   return `${String(dev)}-${String(ino)}`;
 }
 
 function heldBy(directory: string, holder: Holder | null): Error {
-  const who =
-    holder === null
-      ? 'another process'
-      : `process ${String(holder.pid)}, started ${new Date(holder.startedMs).toISOString()}`;
-  return new Error(`${directory} is in use by ${who}`);
+  return new Error(`${directory} is in use by ${holderInWords(holder)}`);
+}
+
+function holderInWords(holder: Holder | null): string {
+  if (holder === null) return 'another process';
+  return `process ${String(holder.pid)}, started ${new Date(holder.startedMs).toISOString()}`;
 }
 
 function readHolder(lockFile: string): Holder | null {

@@ -5,6 +5,7 @@ import {
   DescribeGroups,
   FindCoordinator,
   IncrementalAlterConfigs,
+  LeaveGroup,
   ListGroups,
   ListOffsets,
   Metadata,
@@ -43,14 +44,15 @@ function setUp(nodeCount = 2) {
 
 /** Waits for the call while the clock goes on. */
 async function settled<T>(clock: FakeClock, call: Promise<T>): Promise<T | Error> {
-  let result: T | Error | undefined;
-  call.then(
-    (value) => (result = value),
-    (error: unknown) => (result = error as Error),
+  let outcome: { readonly result: T | Error } | null = null;
+  const isSettled = (): boolean => outcome !== null;
+  const settling = call.then(
+    (result) => (outcome = { result }),
+    (error: unknown) => (outcome = { result: error as Error }),
   );
-  for (let i = 0; i < 400 && result === undefined; i++) await clock.advance(50);
-  if (result === undefined) throw new Error('the call does not end');
-  return result;
+  for (let i = 0; i < 400 && !isSettled(); i++) await clock.advance(50);
+  if (!isSettled()) throw new Error('the call does not end');
+  return (await settling).result;
 }
 
 const coordinator = { errorCode: 0, errorMessage: null, nodeId: 2, host: 'fake', port: 2 };
@@ -336,6 +338,59 @@ describe('ClusterAdmin', () => {
       );
       expect(outcomes.get('t-0')).toBeNull();
       expect(outcomes.get('t-1')).toMatchObject({ kafkaName: 'UNKNOWN_MEMBER_ID' });
+    });
+
+    it('tell which offsets an open transaction holds, and only those', async () => {
+      const { cluster, transport } = setUp();
+      transport.on(FindCoordinator, () => coordinator);
+      transport.on(OffsetFetch, ({ body }) => {
+        expect(body.requireStable).toBe(true);
+        return {
+          errorCode: 0,
+          topics: (body.topics ?? []).map(({ name, partitionIndexes }) => ({
+            name,
+            partitions: partitionIndexes.map((partitionIndex) => ({
+              partitionIndex,
+              committedOffset: partitionIndex === 0 ? 3n : -1n,
+              metadata: null,
+              errorCode: partitionIndex === 1 ? errorCodes.UNSTABLE_OFFSET_COMMIT : 0,
+            })),
+          })),
+        };
+      });
+      const partitions = [0, 1, 2].map((partition) => ({ topic: 't', partition }));
+      expect(await cluster.groups.pendingOffsets('g', partitions)).toEqual([
+        { topic: 't', partition: 1 },
+      ]);
+      expect(await cluster.groups.pendingOffsets('g', [])).toEqual([]);
+      expect(transport.count(OffsetFetch)).toBe(1);
+    });
+
+    it('lose the members that an administrator removes; those that have gone are no error', async () => {
+      const { cluster, clock, transport } = setUp();
+      transport.on(FindCoordinator, () => coordinator);
+      let attempts = 0;
+      transport.on(LeaveGroup, ({ body }) => {
+        expect(body.members).toMatchObject([
+          { memberId: 'a', groupInstanceId: null },
+          { memberId: 'b', groupInstanceId: 'two' },
+        ]);
+        attempts++;
+        return {
+          errorCode: attempts === 1 ? errorCodes.COORDINATOR_LOAD_IN_PROGRESS : errorCodes.NONE,
+          members: body.members.map(({ memberId, groupInstanceId }) => ({
+            memberId,
+            groupInstanceId: groupInstanceId ?? null,
+            errorCode: memberId === 'a' ? errorCodes.UNKNOWN_MEMBER_ID : errorCodes.NONE,
+          })),
+        };
+      });
+      const members = [
+        { memberId: 'a', groupInstanceId: null },
+        { memberId: 'b', groupInstanceId: 'two' },
+      ];
+      expect(await settled(clock, cluster.groups.removeMembers('g', members))).toBeUndefined();
+      expect(attempts).toBe(2);
     });
   });
 });

@@ -1,5 +1,6 @@
 import {
   ConsumerProtocolAssignment,
+  ConsumerProtocolSubscription,
   decodeVersioned,
   errorCodes,
   ProtocolError,
@@ -32,6 +33,8 @@ export interface GroupMemberDescription {
   readonly clientHost: string;
   /** Null: it is not in the format of Kafka's consumers. */
   readonly partitions: readonly TopicPartition[] | null;
+  /** What its assignor added to the subscription and to the assignment; empty: nothing. */
+  readonly userData: { readonly subscription: Buffer; readonly assignment: Buffer };
 }
 
 export interface GroupDescription {
@@ -43,6 +46,9 @@ export interface GroupDescription {
   readonly protocol: string;
   readonly members: readonly GroupMemberDescription[];
 }
+
+/** Stands in the broker's log. */
+const REMOVAL_REASON = 'removed by an administrator';
 
 type CommittedOffset = TopicPartition & OffsetAndMetadata;
 
@@ -140,6 +146,72 @@ export class ClusterGroups {
     });
   }
 
+  /**
+   * Those of the partitions of which an open transaction holds an offset that is not decided yet
+   * (KIP-447). It is decided by the transaction's end, at the latest when its time is over.
+   */
+  pendingOffsets(
+    groupId: string,
+    partitions: readonly TopicPartition[],
+  ): Promise<readonly TopicPartition[]> {
+    if (partitions.length === 0) return Promise.resolve([]);
+    const topics = byTopic(partitions);
+    return this.#calls.retry(`read the pending offsets of group ${groupId}`, async () => {
+      const response = await this.#atCoordinator(groupId, (nodeId) =>
+        this.#calls.send(nodeId, apiUses.stableOffsetFetch, {
+          groupId,
+          topics: [...topics].map(([name, ofTopic]) => ({
+            name,
+            partitionIndexes: ofTopic.map(({ partition }) => partition),
+          })),
+          requireStable: true,
+        }),
+      );
+      const text = `Group ${groupId} does not tell its offsets`;
+      this.#throwUnlessNone(groupId, response.errorCode, text);
+      const pending: TopicPartition[] = [];
+      for (const { name, partitions: ofTopic } of response.topics) {
+        for (const { partitionIndex: partition, errorCode } of ofTopic) {
+          if (errorCode === errorCodes.UNSTABLE_OFFSET_COMMIT) {
+            pending.push({ topic: name, partition });
+          } else {
+            this.#throwUnlessNone(groupId, errorCode, `${text} of ${name}-${partition}`);
+          }
+        }
+      }
+      return pending;
+    });
+  }
+
+  /**
+   * Takes members out of a group of the classic type, as if they had left. One that still lives joins
+   * again. Members that are gone already are no error.
+   */
+  removeMembers(
+    groupId: string,
+    members: readonly Pick<GroupMemberDescription, 'memberId' | 'groupInstanceId'>[],
+  ): Promise<void> {
+    return this.#calls.retry(`remove the members of group ${groupId}`, async () => {
+      const response = await this.#atCoordinator(groupId, (nodeId) =>
+        this.#calls.send(nodeId, apiUses.removeMembers, {
+          groupId,
+          members: members.map(({ memberId, groupInstanceId }) => ({
+            memberId,
+            groupInstanceId,
+            reason: REMOVAL_REASON,
+          })),
+        }),
+      );
+      const text = `Group ${groupId} does not let its members be removed`;
+      this.#throwUnlessNone(groupId, response.errorCode, text);
+      for (const { memberId, errorCode } of response.members) {
+        if (errorCode === errorCodes.UNKNOWN_MEMBER_ID) continue;
+        const ofMember = `Member ${memberId} of group ${groupId} was not removed`;
+        this.#throwUnlessNone(groupId, errorCode, ofMember);
+      }
+    });
+  }
+
   async #listAt(nodeId: number): Promise<GroupListing[]> {
     const response = await this.#calls.send(nodeId, apiUses.listGroups, {});
     if (response.errorCode !== errorCodes.NONE) {
@@ -197,27 +269,52 @@ function toDescription(group: DescribeGroupsResponse['groups'][number]): GroupDe
     state: groupState,
     protocolType,
     protocol: protocolData,
-    members: members.map((member) => ({
-      memberId: member.memberId,
-      groupInstanceId: member.groupInstanceId,
-      clientId: member.clientId,
-      clientHost: member.clientHost,
-      partitions: protocolType === 'consumer' ? assignedTo(member.memberAssignment) : null,
-    })),
+    members: members.map((member) => {
+      const isConsumer = protocolType === 'consumer';
+      const subscription = isConsumer ? subscriptionOf(member.memberMetadata) : NOTHING;
+      const assignment = isConsumer ? assignmentOf(member.memberAssignment) : null;
+      return {
+        memberId: member.memberId,
+        groupInstanceId: member.groupInstanceId,
+        clientId: member.clientId,
+        clientHost: member.clientHost,
+        partitions: assignment === null ? null : assignment.partitions,
+        userData: { subscription, assignment: assignment?.userData ?? NOTHING },
+      };
+    }),
   };
 }
 
-function assignedTo(assignment: Buffer): TopicPartition[] | null {
-  if (assignment.length === 0) return [];
+const NOTHING = Buffer.alloc(0);
+const newerAsNewest = { newerAsNewest: true };
+
+/** Null: it is not in the format of Kafka's consumers. */
+function assignmentOf(
+  assignment: Buffer,
+): { readonly partitions: TopicPartition[]; readonly userData: Buffer } | null {
+  if (assignment.length === 0) return { partitions: [], userData: NOTHING };
   try {
-    const { body } = decodeVersioned(ConsumerProtocolAssignment, assignment, {
-      newerAsNewest: true,
-    });
-    return body.assignedPartitions.flatMap(({ topic, partitions }) =>
-      partitions.map((partition) => ({ topic, partition })),
-    );
+    const { body } = decodeVersioned(ConsumerProtocolAssignment, assignment, newerAsNewest);
+    return {
+      partitions: body.assignedPartitions.flatMap(({ topic, partitions }) =>
+        partitions.map((partition) => ({ topic, partition })),
+      ),
+      userData: body.userData ?? NOTHING,
+    };
   } catch (error) {
     if (error instanceof ProtocolError) return null;
+    throw error;
+  }
+}
+
+/** The user data of a subscription; none while the group rebalances. */
+function subscriptionOf(metadata: Buffer): Buffer {
+  if (metadata.length === 0) return NOTHING;
+  try {
+    const { body } = decodeVersioned(ConsumerProtocolSubscription, metadata, newerAsNewest);
+    return body.userData ?? NOTHING;
+  } catch (error) {
+    if (error instanceof ProtocolError) return NOTHING;
     throw error;
   }
 }

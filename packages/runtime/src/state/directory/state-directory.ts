@@ -15,9 +15,9 @@ import { storageError } from '../storage-error.ts';
 
 /** Version of the layout; another one is wiped and restored. */
 const FORMAT = '1';
-const MARK_FILE = 'millrace-state';
-const TASK_DIRECTORY = /^\d+_\d+$/;
-const GLOBAL_DIRECTORY = 'global';
+export const MARK_FILE = 'millrace-state';
+export const TASK_DIRECTORY = /^\d+_\d+$/;
+export const GLOBAL_DIRECTORY = 'global';
 
 export interface StateDirectoryOptions {
   /** `state.dir`. */
