@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { startBroker } from '@millrace/broker';
 import { describe, expect, it } from 'vitest';
+import { runHere } from '../support/command-line.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
@@ -24,7 +25,15 @@ describe('the command line in README.md', () => {
     async () => {
       const directory = temporaryDirectory();
       await using broker = await startBroker({ dataDir: join(directory, 'data') });
-      expect(broker.bootstrapServers).not.toBe('');
+      // The application of the quick start, as far as commands see it.
+      for (const args of [
+        ['topics', 'create', 'revenue-orders', '-p', '1'],
+        ['topics', 'create', 'revenue-revenue-changelog', '-p', '1'],
+        ['groups', 'reset', 'revenue', '--topic', 'revenue-orders', '--to-earliest', '--execute'],
+      ]) {
+        const { code, err } = await runHere([...args, '-b', broker.bootstrapServers]);
+        expect(code, err).toBe(0);
+      }
       const main = join(root, 'packages/cli/dist/main.js');
       const script = `set -e\npnpm() { shift 2; '${process.execPath}' '${main}' "$@"; }\n${commands()}`;
       const shell = spawnSync('sh', ['-c', script], {
@@ -40,6 +49,10 @@ describe('the command line in README.md', () => {
       expect(shell.stdout).toContain('{"topic":"orders","acknowledged":2,"unacknowledged":0}');
       expect(shell.stdout).toMatch(/retention\.ms=86400000/);
       expect(shell.stdout).toMatch(/data\/orders-0\/00000000000000000000\.log: \d+ bytes/);
+      expect(shell.stdout).toMatch(/application +revenue\nstate +Empty\n/);
+      expect(shell.stdout).toContain(
+        'topic revenue-revenue-changelog of 1 partition would be deleted',
+      );
       expect(shell.stderr).toContain('Nothing was changed: --execute does it.');
       expect(shell.stderr).toContain('Nothing was deleted: leave out --dry-run to do it.');
     },

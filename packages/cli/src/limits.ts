@@ -27,3 +27,6 @@ export const OUTPUT_CHUNK_RECORDS = 1_000;
 
 /** Kinds of failure that are told apart when records are not acknowledged. */
 export const FAILURES_LISTED = 5;
+
+/** Between two looks at whether the members that were removed from a group are gone, ms. */
+export const GROUP_POLL_MS = 200;

@@ -33,6 +33,12 @@ const commands: Readonly<
   groups: async (program, terminal) => {
     (await import('./groups.ts')).addGroupsCommands(program, terminal);
   },
+  describe: async (program, terminal) => {
+    (await import('./describe.ts')).addDescribeCommand(program, terminal);
+  },
+  reset: async (program, terminal) => {
+    (await import('./reset.ts')).addResetCommand(program, terminal);
+  },
   'delete-records': async (program, terminal) => {
     (await import('./delete-records.ts')).addDeleteRecordsCommand(program, terminal);
   },
@@ -51,7 +57,9 @@ function hasCode(error: unknown): error is Error & { code: string } {
 /** Runs one command line (without `node` and the script) and resolves with the exit code. */
 export async function run(args: readonly string[], terminal: Terminal): Promise<number> {
   const program = new Command('millrace')
-    .description('a broker, its topics, records and groups, from the command line')
+    .description(
+      'a broker, its topics, records and groups, and stream applications, from the command line',
+    )
     .exitOverride()
     .configureOutput({
       writeOut: (text) => {
