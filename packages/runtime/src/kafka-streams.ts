@@ -12,22 +12,29 @@ import type { StreamsConfig } from './config/streams-config.ts';
 import { InvariantError, TopologyError } from './errors.ts';
 import { openClient } from './open-client.ts';
 import type { CloseOptions, KafkaStreamsOptions } from './kafka-streams-options.ts';
-import { CLEAN_UP_INTERVAL_MIN_MS, CLOSE_TIMEOUT_DEFAULT_MS } from './limits.ts';
+import {
+  CLEAN_UP_INTERVAL_MIN_MS,
+  CLOSE_TIMEOUT_DEFAULT_MS,
+  EVENT_LOOP_LOOK_INTERVAL_MS,
+} from './limits.ts';
 import { createLogger } from './logging/logger.ts';
 import { registerClientMetrics } from './metrics/client-metrics.ts';
 import type { Metric } from './metrics/registry.ts';
 import { MetricsRegistry } from './metrics/registry.ts';
+import type { RecordingLevel } from './metrics/definition.ts';
+import { WindowedValues } from './metrics/windows.ts';
 import type { Clock, Timer } from './platform/clock.ts';
 import { systemClock } from './platform/clock.ts';
 import { BoundedSteps } from './platform/bounded-steps.ts';
 import { yieldToEventLoop } from './platform/event-loop.ts';
+import { watchEventLoop, type EventLoopWatch } from './platform/watch-event-loop.ts';
 import type { Random } from './platform/random.ts';
 import { systemRandom } from './platform/random.ts';
 import type { RestoreProgress } from './restore/progress.ts';
 import { StateDirectory } from './state/directory/state-directory.ts';
 import { StateMachine } from './state-machine.ts';
 import type { StateChange, StreamsEvent, StreamsState } from './states.ts';
-import { streamsTransitions } from './states.ts';
+import { streamsStates, streamsTransitions } from './states.ts';
 import { GlobalThread } from './tasks/global-thread.ts';
 import { StreamThread } from './tasks/stream-thread.ts';
 import type { BuiltTopology } from './topology/built-topology.ts';
@@ -51,7 +58,7 @@ export class KafkaStreams {
   readonly #clock: Clock;
   readonly #random: Random;
   readonly #logger: Logger;
-  readonly #metrics = new MetricsRegistry();
+  readonly #metrics: MetricsRegistry;
   readonly #states: StateMachine<StreamsState, StreamsEvent>;
   readonly #stateChanges: BehaviorSubject<StateChange>;
   readonly #restoration = new Subject<RestoreProgress>();
@@ -66,6 +73,8 @@ export class KafkaStreams {
   /** Held while the client runs; null if no store is on disk. */
   #stateDirectory: StateDirectory | null = null;
   #cleanUpTimer: Timer | null = null;
+  readonly #eventLoopLag = new WindowedValues();
+  #eventLoopWatch: EventLoopWatch | null = null;
   #failedThreadCount = 0;
   #failure: Error | null = null;
   #closing: Promise<boolean> | null = null;
@@ -101,7 +110,14 @@ export class KafkaStreams {
     this.#ended = new Promise((resolve) => {
       this.#end = resolve;
     });
-    this.#measure(applicationId);
+    this.#metrics = new MetricsRegistry({
+      level: this.#config.get('metrics.recording.level') as RecordingLevel,
+      windowMs: this.#config.get('metrics.sample.window.ms'),
+      sampleCount: this.#config.get('metrics.num.samples'),
+      clock: this.#clock,
+    });
+    const description = topology.describe().toString();
+    this.#measure(applicationId, description);
   }
 
   get state(): StreamsState {
@@ -134,6 +150,10 @@ export class KafkaStreams {
    */
   async start(): Promise<void> {
     this.#states.fire('start');
+    this.#metrics.start();
+    this.#eventLoopWatch = watchEventLoop(EVENT_LOOP_LOOK_INTERVAL_MS, (lateMs) => {
+      this.#eventLoopLag.record(lateMs);
+    });
     if (this.#config.withoutEffect.length > 0) {
       this.#logger.info({ keys: this.#config.withoutEffect }, 'these settings have no effect');
     }
@@ -211,6 +231,8 @@ export class KafkaStreams {
     const client = this.#client;
     if (client !== null) await steps.run('close the client', (leftMs) => client.close(leftMs));
     this.#cleanUpTimer?.cancel();
+    this.#eventLoopWatch?.stop();
+    this.#metrics.close();
     const isClean = reports.every((report) => report.leftUndone.length === 0);
     await steps.run('release the state directory', () => this.#releaseState(isClean));
     const leftUndone = [...reports.flatMap((report) => report.leftUndone), ...steps.leftUndone];
@@ -436,22 +458,17 @@ export class KafkaStreams {
     this.#restoration.next(progress);
   }
 
-  #measure(applicationId: string): void {
-    const state = (): string => this.state;
-    const alive = (): number => this.#threads.filter((thread) => thread.state !== 'DEAD').length;
-    const failed = (): number => this.#failedThreadCount;
+  #measure(applicationId: string, topologyDescription: string): void {
     registerClientMetrics(this.#metrics, {
       clientId: this.#clientId,
       applicationId,
-      get state() {
-        return state();
-      },
-      get aliveThreadCount() {
-        return alive();
-      },
-      get failedThreadCount() {
-        return failed();
-      },
+      processId: this.#processId,
+      topologyDescription,
+      state: () => this.state,
+      stateIndex: () => streamsStates.indexOf(this.state),
+      aliveThreadCount: () => this.#threads.filter(({ state }) => state !== 'DEAD').length,
+      failedThreadCount: () => this.#failedThreadCount,
+      eventLoopLag: this.#eventLoopLag,
     });
   }
 }

@@ -52,6 +52,11 @@ export const TOPIC_REFRESH_MIN_MS = 100;
 /** Wait before something that timed out is tried again, ms. */
 export const RETRY_BACKOFF_MS = 100;
 
+/** Least length of a window of metrics, ms; `metrics.sample.window.ms` may be 0. */
+export const METRICS_WINDOW_MIN_MS = 100;
+/** Distance of two looks at how late the event loop is, ms. */
+export const EVENT_LOOP_LOOK_INTERVAL_MS = 20;
+
 /** Largest user data of a group member that is decoded, bytes. */
 export const USER_DATA_MAX_BYTES = 4 * 1024 * 1024;
 /** Edit distance up to which a configuration name is suggested. */

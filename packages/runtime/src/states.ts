@@ -27,6 +27,17 @@ export type StreamsState =
   | 'PENDING_ERROR'
   | 'ERROR';
 
+/** In Kafka Streams' order, which its metrics number them by. */
+export const streamsStates: readonly StreamsState[] = [
+  'CREATED',
+  'REBALANCING',
+  'RUNNING',
+  'PENDING_SHUTDOWN',
+  'NOT_RUNNING',
+  'PENDING_ERROR',
+  'ERROR',
+];
+
 export type StreamsEvent = 'start' | 'rebalance' | 'allRunning' | 'shutdown' | 'fail' | 'stopped';
 
 export const streamsTransitions: TransitionTable<StreamsState, StreamsEvent> = {

@@ -227,6 +227,11 @@ export class RecordCursor {
     return true;
   }
 
+  /** Length of the current record's headers as they are encoded, without their number. */
+  get headerBytes(): number {
+    return this.#position - this.#headersStart;
+  }
+
   /** Exact for every int64 offset. */
   offset(): bigint {
     return this.baseOffset + BigInt(this.offsetDelta);

@@ -6,6 +6,7 @@ import type {
   TopicPartition,
   TopicPartitionKey,
 } from '../client/ports.ts';
+import { WindowedValues } from '../metrics/windows.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { CommittedOffset, Purger } from './purge.ts';
 
@@ -57,11 +58,11 @@ interface DeliveryLetters {
  * A commit that fails leaves everything as it was: the next one covers it.
  */
 export class Committer {
+  /** Of the commits that succeeded, ms. */
+  readonly latency = new WindowedValues();
   readonly #options: CommitterOptions;
   #lastCommitMs: number;
   #commitCount = 0;
-  #totalMs = 0;
-  #maxMs = 0;
 
   constructor(options: CommitterOptions) {
     this.#options = options;
@@ -70,14 +71,6 @@ export class Committer {
 
   get commitCount(): number {
     return this.#commitCount;
-  }
-
-  get latencyAvgMs(): number {
-    return this.#commitCount === 0 ? Number.NaN : this.#totalMs / this.#commitCount;
-  }
-
-  get latencyMaxMs(): number {
-    return this.#maxMs;
   }
 
   /** On the monotonic clock. */
@@ -120,8 +113,7 @@ export class Committer {
     }
     const tookMs = clock.monotonicMs() - startedMs;
     this.#commitCount++;
-    this.#totalMs += tookMs;
-    this.#maxMs = Math.max(this.#maxMs, tookMs);
+    this.latency.record(tookMs);
     this.#options.logger.debug({ tasks: needed.length, offsets: all.size, tookMs }, 'committed');
     if (options.purge) purger.maybePurge();
     return true;

@@ -198,4 +198,36 @@ describe('Purger', () => {
     expect(commit(10n)).toBe(false);
     expect(requests).toHaveLength(1);
   });
+
+  it('tells what is committed and not deleted yet, and for how long', async () => {
+    const { clock, purger, answerWith } = setUp();
+    const lag = (): unknown => [purger.lagRecords, purger.lagMs];
+    expect(lag()).toEqual([0n, 0]);
+    await clock.advance(1_000);
+    purger.committed([
+      { topic: 'r', partition: 0, offset: 10n },
+      // Another instance has read the first ones.
+      { topic: 'r', partition: 1, offset: 120n, startOffset: 100n },
+    ]);
+    await clock.advance(INTERVAL_MS - 1_000);
+    expect(lag()).toEqual([30n, INTERVAL_MS - 1_000]);
+    answerWith(() => Promise.reject(new Error('not now')));
+    purger.maybePurge();
+    await settle();
+    expect(lag()).toEqual([30n, INTERVAL_MS - 1_000]);
+
+    answerWith((offsets) => {
+      // Committed while the purge is under way.
+      purger.committed([{ topic: 'r', partition: 0, offset: 15n }]);
+      return Promise.resolve(
+        new Map(offsets.map((o) => [topicPartitionKey(o.topic, o.partition), o.offset])),
+      );
+    });
+    await clock.advance(INTERVAL_MS);
+    purger.maybePurge();
+    await clock.advance(500);
+    expect(lag()).toEqual([5n, 500]);
+    purger.newGeneration();
+    expect(lag()).toEqual([0n, 0]);
+  });
 });

@@ -4,7 +4,20 @@ import { topicPartitionKey } from '../client/ports.ts';
 import type { Clock } from '../platform/clock.ts';
 
 /** A repartition source partition and the offset that was committed for it. */
-export type CommittedOffset = TopicPartition & { readonly offset: bigint };
+export type CommittedOffset = TopicPartition & {
+  readonly offset: bigint;
+  /** Where its task began to read, default 0: what lies before was another's to delete. */
+  readonly startOffset?: bigint;
+};
+
+/** What is committed of a partition and not deleted yet. */
+interface Waiting {
+  readonly fromOffset: bigint;
+  readonly toOffset: bigint;
+  /** When the oldest of it was committed, and the youngest that no purge has taken, monotonic. */
+  readonly sinceMs: number;
+  readonly laterSinceMs: number | null;
+}
 
 export interface PurgerOptions {
   readonly admin: AdminPort;
@@ -36,6 +49,8 @@ export class Purger {
   readonly #pending = new Map<TopicPartitionKey, CommittedOffset>();
   /** Highest offset that a broker confirmed, so that nothing is asked for twice. */
   readonly #purged = new Map<TopicPartitionKey, bigint>();
+  /** Committed and not deleted, whether or not a purge is under way for it. */
+  readonly #waiting = new Map<TopicPartitionKey, Waiting>();
   #lastPurgeMs: number;
   #inFlight: Promise<void> | null = null;
   #generation = 0;
@@ -55,6 +70,20 @@ export class Purger {
     return this.#failureCount;
   }
 
+  /** Offsets that are committed and not known to be deleted. */
+  get lagRecords(): bigint {
+    let sum = 0n;
+    for (const { fromOffset, toOffset } of this.#waiting.values()) sum += toOffset - fromOffset;
+    return sum;
+  }
+
+  /** How long the oldest of them have been committed; 0 without any. */
+  get lagMs(): number {
+    let sinceMs = Infinity;
+    for (const waiting of this.#waiting.values()) sinceMs = Math.min(sinceMs, waiting.sinceMs);
+    return sinceMs === Infinity ? 0 : this.#options.clock.monotonicMs() - sinceMs;
+  }
+
   /** When the next purge may run, on the monotonic clock; Infinity while nothing is to delete or one is under way. */
   get nextDueMs(): number {
     if (this.#pending.size === 0 || this.#inFlight !== null) return Infinity;
@@ -68,7 +97,30 @@ export class Purger {
       if (offset.offset <= 0n) continue;
       const key = topicPartitionKey(offset.topic, offset.partition);
       if ((this.#purged.get(key) ?? 0n) >= offset.offset) continue;
-      this.#pending.set(key, offset);
+      const { topic, partition } = offset;
+      this.#pending.set(key, { topic, partition, offset: offset.offset });
+      this.#wait(key, offset);
+    }
+  }
+
+  #wait(key: TopicPartitionKey, { offset, startOffset = 0n }: CommittedOffset): void {
+    const nowMs = this.#options.clock.monotonicMs();
+    const known = this.#waiting.get(key);
+    const fromOffset = known?.fromOffset ?? this.#purged.get(key) ?? startOffset;
+    if (offset <= fromOffset) return;
+    const sinceMs = known?.sinceMs ?? nowMs;
+    const laterSinceMs = known === undefined ? null : (known.laterSinceMs ?? nowMs);
+    this.#waiting.set(key, { fromOffset, toOffset: offset, sinceMs, laterSinceMs });
+  }
+
+  #deleted(key: TopicPartitionKey, offset: bigint): void {
+    this.#purged.set(key, offset);
+    const waiting = this.#waiting.get(key);
+    if (waiting === undefined) return;
+    if (waiting.toOffset <= offset) this.#waiting.delete(key);
+    else {
+      const sinceMs = waiting.laterSinceMs ?? waiting.sinceMs;
+      this.#waiting.set(key, { ...waiting, fromOffset: offset, sinceMs, laterSinceMs: null });
     }
   }
 
@@ -93,6 +145,7 @@ export class Purger {
     this.#generation++;
     this.#pending.clear();
     this.#purged.clear();
+    this.#waiting.clear();
   }
 
   async #purge(offsets: readonly CommittedOffset[], generation: number): Promise<void> {
@@ -109,7 +162,7 @@ export class Purger {
       const key = topicPartitionKey(offset.topic, offset.partition);
       const result = answer.get(key);
       if (typeof result === 'bigint') {
-        if (generation === this.#generation) this.#purged.set(key, offset.offset);
+        if (generation === this.#generation) this.#deleted(key, offset.offset);
       } else {
         this.#failed(offset, result, generation);
       }

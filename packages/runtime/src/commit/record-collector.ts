@@ -58,6 +58,11 @@ export class TaskRecordCollector implements RecordCollector {
     this.#sender(topic, DEAD_LETTERS, throwFailure);
   }
 
+  /** What was sent so far, by topic and node; dead letters are nobody's. */
+  *sent(): Generator<SentRecords> {
+    for (const sender of this.#senders.values()) if (sender.node !== DEAD_LETTERS) yield sender;
+  }
+
   hasDeadLetters(topic: string): boolean {
     return this.#senders.has(senderKey(topic, DEAD_LETTERS));
   }
@@ -137,9 +142,20 @@ class KeyScratch {
   }
 }
 
-class CollectorSender implements TopicSender {
-  readonly #topic: string;
-  readonly #node: string;
+/** What a node has sent to a topic. */
+export interface SentRecords {
+  readonly topic: string;
+  readonly node: string;
+  readonly sentRecords: number;
+  /** As they are in their batches, not compressed. */
+  readonly sentBytes: number;
+}
+
+class CollectorSender implements TopicSender, SentRecords {
+  readonly topic: string;
+  readonly node: string;
+  sentRecords = 0;
+  sentBytes = 0;
   readonly #options: TaskRecordCollectorOptions;
   readonly #scratch: KeyScratch;
   #buffers: PartitionBuffer[] = [];
@@ -158,15 +174,15 @@ class CollectorSender implements TopicSender {
     options: TaskRecordCollectorOptions,
     scratch: KeyScratch,
   ) {
-    this.#topic = topic;
-    this.#node = node;
+    this.topic = topic;
+    this.node = node;
     this.#options = options;
     this.#scratch = scratch;
   }
 
   prepare(): Promise<void> | undefined {
     if (this.#buffers.length > 0) return undefined;
-    const count = this.#options.producer.partitionCount(this.#topic);
+    const count = this.#options.producer.partitionCount(this.topic);
     if (typeof count === 'number') {
       this.#open(count);
       return undefined;
@@ -178,7 +194,7 @@ class CollectorSender implements TopicSender {
 
   #open(count: number): void {
     const { producer, random } = this.#options;
-    this.#buffers = Array.from({ length: count }, (_, p) => producer.partition(this.#topic, p));
+    this.#buffers = Array.from({ length: count }, (_, p) => producer.partition(this.topic, p));
     this.#sticky = Math.floor(random() * count);
     this.#stickyLeft = STICKY_PARTITION_RECORDS;
   }
@@ -196,7 +212,7 @@ class CollectorSender implements TopicSender {
     let chosen: ChosenPartitions;
     if (partitioner !== null) {
       // What it throws is the error of the node before, as in Kafka Streams.
-      const answer = partitioner(this.#topic, key, value, headers, this.#buffers.length);
+      const answer = partitioner(this.topic, key, value, headers, this.#buffers.length);
       if (isPromise(answer)) {
         return this.#sendLater(answer, key, keySerde, value, valueSerde, timestamp, headers);
       }
@@ -256,12 +272,12 @@ class CollectorSender implements TopicSender {
     try {
       let stage: 'key' | 'value' = 'key';
       try {
-        if (key !== null) ownKey?.prepare(key, this.#topic, told);
+        if (key !== null) ownKey?.prepare(key, this.topic, told);
         stage = 'value';
-        if (value !== null) ownValue?.prepare(value, this.#topic, told);
+        if (value !== null) ownValue?.prepare(value, this.topic, told);
       } catch (error) {
         const serde = stage === 'key' ? keySerde.name : valueSerde.name;
-        const record = { topic: this.#topic, partition: null, key, value, timestamp, headers };
+        const record = { topic: this.topic, partition: null, key, value, timestamp, headers };
         this.#failed(error, stage, serde, record);
         return;
       }
@@ -293,7 +309,10 @@ class CollectorSender implements TopicSender {
       if (buffers !== null) {
         stage = 'value';
         for (const buffer of buffers) {
+          const before = buffer.appendedBytes;
           buffer.append(timestamp, source, 0, keyEnd, value, valueSerde, headers);
+          this.sentRecords++;
+          this.sentBytes += buffer.appendedBytes - before;
         }
         return;
       }
@@ -307,18 +326,14 @@ class CollectorSender implements TopicSender {
         partition = toPositive(murmur2(source, 0, hashed)) % count;
       }
       stage = 'value';
-      (this.#buffers[partition] as PartitionBuffer).append(
-        timestamp,
-        source,
-        0,
-        keyEnd,
-        value,
-        valueSerde,
-        headers,
-      );
+      const buffer = this.#buffers[partition] as PartitionBuffer;
+      const before = buffer.appendedBytes;
+      buffer.append(timestamp, source, 0, keyEnd, value, valueSerde, headers);
+      this.sentRecords++;
+      this.sentBytes += buffer.appendedBytes - before;
     } catch (error) {
       const serde = stage === 'key' ? keySerde.name : valueSerde.name;
-      const record = { topic: this.#topic, partition: null, key, value, timestamp, headers };
+      const record = { topic: this.topic, partition: null, key, value, timestamp, headers };
       this.#failed(error, stage, serde, record);
     }
   }
@@ -328,7 +343,7 @@ class CollectorSender implements TopicSender {
       this.#one[0] = this.#buffer(chosen);
       return this.#one;
     }
-    if (chosen.length === 0) this.#options.onDropped(this.#node, this.#topic);
+    if (chosen.length === 0) this.#options.onDropped(this.node, this.topic);
     return chosen.map((partition) => this.#buffer(partition));
   }
 
@@ -357,7 +372,7 @@ class CollectorSender implements TopicSender {
    * About the rest the production handler decides.
    */
   #failed(cause: unknown, stage: 'key' | 'value', serde: string, record: ProducedRecord): void {
-    const topic = this.#topic;
+    const topic = this.topic;
     const why = reasonOf(cause);
     const context = { topic, stage, serde };
     if (isWrongType(cause)) {
@@ -375,13 +390,13 @@ class CollectorSender implements TopicSender {
             'or drop such records with production.exception.handler=continue',
       { cause, context, stage: isTooLarge ? 'delivery' : stage },
     );
-    this.#options.onFailure(this.#node, record, error);
+    this.#options.onFailure(this.node, record, error);
   }
 
   #notPrepared(): InvariantError {
     return new InvariantError(
-      `Topic ${this.#topic} was opened after the task started: its partition count is not known`,
-      { context: { topic: this.#topic } },
+      `Topic ${this.topic} was opened after the task started: its partition count is not known`,
+      { context: { topic: this.topic } },
     );
   }
 }

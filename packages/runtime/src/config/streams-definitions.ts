@@ -298,18 +298,27 @@ export const streamsDefinitions = [
     'Local state that was not used for this long is removed at the start; -1: none.',
     { allowed: atLeast(-1) },
   ),
-  define('metrics.recording.level', 'string', 'INFO', `How much is measured. ${notYet}`, {
-    allowed: oneOf('INFO', 'DEBUG', 'TRACE'),
-    ...none,
-  }),
-  define('metrics.num.samples', 'int', 2, `Samples of a rate. ${notYet}`, {
-    allowed: atLeast(1),
-    ...none,
-  }),
-  define('metrics.sample.window.ms', 'long', 30_000, `Length of a sample. ${notYet}`, {
-    allowed: atLeast(0),
-    ...none,
-  }),
+  define(
+    'metrics.recording.level',
+    'string',
+    'INFO',
+    'How much is measured (docs/metrics.md); at DEBUG more is done per record. TRACE has nothing more.',
+    { allowed: oneOf('INFO', 'DEBUG', 'TRACE') },
+  ),
+  define(
+    'metrics.num.samples',
+    'int',
+    2,
+    'Rates, averages and maxima go over so many windows and the one that is being filled.',
+    { allowed: atLeast(1) },
+  ),
+  define(
+    'metrics.sample.window.ms',
+    'long',
+    30_000,
+    'Length of such a window; below 100 ms it is 100 ms.',
+    { allowed: atLeast(0) },
+  ),
   define(
     'group.protocol',
     'string',

@@ -54,13 +54,18 @@ describe('metrics of stores', () => {
     const harness = await startHarness({
       topology: builder.build(),
       cluster,
-      config: { 'statestore.cache.max.bytes': 1_000_000 },
+      config: { 'statestore.cache.max.bytes': 1_000_000, 'metrics.recording.level': 'DEBUG' },
     });
     write(cluster, 'a', 'b', 'a', 'a');
     await harness.clock.advance(COMMIT_INTERVAL_MS);
-    expect(measured(harness, 'in-memory-state-id', 'seen')).toEqual({
+    expect(measured(harness, 'in-memory-state-id', 'seen')).toMatchObject({
       'num-keys': 2,
       'num-open-iterators': 0,
+      // Four in the 30 s of a window.
+      'put-rate': 4 / 30,
+      'put-latency-max': 0,
+      'get-rate': 0,
+      'get-latency-avg': NaN,
     });
     const open = seen?.all();
     open?.next();
@@ -75,7 +80,7 @@ describe('metrics of stores', () => {
     expect(measured(harness, 'in-memory-window-state-id', 'windows')).toMatchObject({
       'num-open-iterators': 0,
     });
-    const buffer = measured(harness, 'in-memory-suppression-id', 'calm-store');
+    const buffer = measured(harness, 'in-memory-suppression-state-id', 'calm-store');
     expect(buffer).toMatchObject({
       // One change per key came out of the cache, at the commit.
       'suppression-buffer-count-avg': 1.5,
@@ -109,7 +114,11 @@ describe('metrics of stores', () => {
     builder
       .stream('in', strings)
       .process(() => ({ process: () => undefined }), { stores: ['seen'] });
-    const harness = await startHarness({ topology: builder.build(), cluster });
+    const harness = await startHarness({
+      topology: builder.build(),
+      cluster,
+      config: { 'metrics.recording.level': 'DEBUG' },
+    });
     await harness.clock.advance(10);
     expect(measured(harness, 'task-id', '0_0')).toMatchObject({
       'restore-total': 2,

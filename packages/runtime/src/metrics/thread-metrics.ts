@@ -3,6 +3,9 @@ import type { Purger } from '../commit/purge.ts';
 import type { Restorer } from '../restore/restorer.ts';
 import type { MetricsRegistry } from './registry.ts';
 import { MetricsGroup } from './registry.ts';
+import type { ThreadTimings } from './thread-timings.ts';
+
+const NS_PER_MS = 1_000_000;
 
 /** The tasks of a thread, those closed before included. */
 interface MeasuredTasks {
@@ -15,11 +18,14 @@ interface MeasuredTasks {
 
 /** What a stream thread lets be read. */
 export interface MeasuredThread {
-  readonly clientId: string;
+  readonly processId: string;
   readonly name: string;
   readonly state: () => string;
+  /** Of the states in Kafka Streams' order. */
+  readonly stateIndex: () => number;
   readonly startedAtMs: () => number;
   readonly tasks: MeasuredTasks;
+  readonly timings: ThreadTimings;
   readonly committer: Committer;
   readonly purger: Purger;
   readonly restorer: Restorer;
@@ -30,27 +36,41 @@ export function registerThreadMetrics(
   registry: MetricsRegistry,
   thread: MeasuredThread,
 ): () => void {
-  const tags = { 'client-id': thread.clientId, 'thread-id': thread.name };
-  const { tasks, committer, purger, restorer } = thread;
+  const tags = { 'thread-id': thread.name };
+  const { tasks, timings, committer, purger, restorer } = thread;
   const own = new MetricsGroup(registry, 'stream-thread-metrics', tags)
-    .add('state', 'The state of the thread.', thread.state)
-    .add('thread-start-time', 'When the thread was started, epoch ms.', thread.startedAtMs)
-    .add('process-total', 'Records processed.', () => tasks.processedCount)
-    .add('dropped-records-total', 'Records dropped.', () => tasks.droppedCount)
-    .add('punctuate-total', 'Calls of punctuators.', () => tasks.punctuatedCount)
-    .add('commit-total', 'Commits that succeeded.', () => committer.commitCount)
-    .add('commit-latency-avg', 'Average time of a commit, ms.', () => committer.latencyAvgMs)
-    .add('commit-latency-max', 'Longest time of a commit, ms.', () => committer.latencyMaxMs)
-    .add('task-created-total', 'Tasks created.', () => tasks.createdCount)
-    .add('task-closed-total', 'Tasks closed.', () => tasks.closedCount)
-    .add('purge-total', 'DeleteRecords requests sent.', () => purger.requestCount)
-    .add('purge-failed-total', 'Partitions whose purge failed.', () => purger.failureCount);
+    .add('state', thread.state)
+    .add('thread-state', thread.stateIndex, { 'process-id': thread.processId })
+    .add('thread-start-time', thread.startedAtMs)
+    .addRateAndTotal('poll', () => timings.pollCount)
+    .addAverageAndMax('poll-latency', timings.pollLatency)
+    .addRatio('poll-ratio', () => timings.pollMs)
+    .addAverageAndMax('poll-records', timings.pollRecords)
+    .addRateAndTotal('process', () => tasks.processedCount)
+    .addAverageAndMax('process-latency', timings.processLatency)
+    .addRatio('process-ratio', () => timings.processMs)
+    .addAverageAndMax('process-records', timings.processRecords)
+    .addRateAndTotal('punctuate', () => tasks.punctuatedCount)
+    .addAverageAndMax('punctuate-latency', timings.punctuateLatency)
+    .addRatio('punctuate-ratio', () => timings.punctuateMs)
+    .addRateAndTotal('commit', () => committer.commitCount)
+    .addAverageAndMax('commit-latency', committer.latency)
+    .addRatio('commit-ratio', () => timings.commitMs)
+    .add('blocked-time-ns-total', () => (timings.commitMs + timings.fullMs) * NS_PER_MS)
+    .addRateAndTotal('task-created', () => tasks.createdCount)
+    .addRateAndTotal('task-closed', () => tasks.closedCount)
+    .addRateAndTotal('dropped-records', () => tasks.droppedCount)
+    .addRateAndTotal('purge', () => purger.requestCount)
+    .add('purge-failed-total', () => purger.failureCount)
+    .add('purge-lag-records', () => Number(purger.lagRecords))
+    .add('purge-lag-ms', () => purger.lagMs);
   const updater = new MetricsGroup(registry, 'stream-state-updater-metrics', tags)
-    .add('active-restoring-tasks', 'Tasks being restored.', () => restorer.activeTaskCount)
-    .add('restore-total', 'Records restored.', () => restorer.restoredTotal)
-    .add('restore-remaining-records-total', 'Offsets still to restore.', () =>
-      Number(restorer.remainingRecords),
-    );
+    .add('active-restoring-tasks', () => restorer.activeTaskCount)
+    .addRate('restore-records-rate', () => restorer.restoredTotal)
+    .addRate('restore-call-rate', () => timings.restoreCallCount)
+    .addRatio('active-restore-ratio', () => timings.restoreMs)
+    .add('restore-total', () => restorer.restoredTotal)
+    .add('restore-remaining-records-total', () => Number(restorer.remainingRecords));
   return () => {
     own.remove();
     updater.remove();

@@ -62,7 +62,9 @@ export class DynamicSinkOperator extends ProcessorNode {
     timestamp: number,
     headers: RecordHeaders | null,
   ): Outcome {
-    return this.process(key, value, old, timestamp, headers);
+    const outcome = this.process(key, value, old, timestamp, headers);
+    this.times?.add(timestamp);
+    return outcome;
   }
 
   #sendTo(

@@ -1,5 +1,6 @@
 import type { RecordHeaders } from '@millrace/protocol';
 import type { Outcome } from './outcome.ts';
+import type { RecordTimes } from './record-times.ts';
 import type { TaskContext } from './task-context.ts';
 
 export type { Outcome } from './outcome.ts';
@@ -39,6 +40,8 @@ const rethrow: ProcessingFailures = {
 export abstract class ProcessorNode {
   readonly name: string;
   readonly children: ProcessorNode[] = [];
+  /** Where it notes the timestamps of the records that it had; null if nobody wants to know. */
+  times: RecordTimes | null = null;
   #failures: ProcessingFailures = rethrow;
 
   constructor(name: string) {
@@ -92,6 +95,7 @@ export abstract class ProcessorNode {
     } catch (error) {
       return this.#failures.failed(this, error, key, value, timestamp, headers);
     }
+    this.times?.add(timestamp);
     if (outcome === undefined) return undefined;
     return this.#failLater(outcome, key, value, timestamp, headers);
   }

@@ -59,6 +59,8 @@ export class SinkOperator extends ProcessorNode {
     timestamp: number,
     headers: RecordHeaders | null,
   ): Outcome {
-    return this.process(key, value, old, timestamp, headers);
+    const outcome = this.process(key, value, old, timestamp, headers);
+    this.times?.add(timestamp);
+    return outcome;
   }
 }

@@ -107,6 +107,8 @@ export class SuppressOperator<K, V> extends ProcessorNode {
   #buffer: ChangeBuffer<K, V> | null = null;
   #context: TaskContext | null = null;
   #streamTime = -1;
+  /** Changes that were passed on so far. */
+  emittedCount = 0;
 
   constructor(name: string, rule: SuppressRule<K>, storeName: string) {
     super(name);
@@ -185,6 +187,7 @@ export class SuppressOperator<K, V> extends ProcessorNode {
     const value = buffer.valueOf(record);
     const old = buffer.oldOf(record);
     const before = context.origin;
+    this.emittedCount++;
     context.origin = record;
     let outcome: Outcome;
     try {

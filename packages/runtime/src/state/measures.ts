@@ -80,6 +80,7 @@ export interface MeasuredStore extends StateStore {
   readonly measures?: StoreMeasures;
   /** Of the record cache before it. */
   readonly hitRatio?: HitRatio;
+  readonly cachedBytes?: number;
   /** Records and bytes of a buffer of `suppress`, at each record. */
   readonly bufferedRecords?: Level;
   readonly bufferedBytes?: Level;

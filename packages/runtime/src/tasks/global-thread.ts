@@ -135,7 +135,6 @@ export class GlobalThread {
       ]),
     );
     const measured = {
-      clientId: options.clientId,
       name: options.name,
       state: () => this.state,
       processedCount: () => this.#filling.processedCount,

@@ -1,5 +1,7 @@
+import type { TaskMeasures } from '../metrics/task-measures.ts';
 import type { Outcome } from '../operators/outcome.ts';
 import type { Cancellable, PunctuationType } from '../operators/punctuation.ts';
+import type { Clock } from '../platform/clock.ts';
 import { PunctuationQueue, type Punctuation } from './punctuation-queue.ts';
 
 /** The handler's word on what a punctuator threw: returns if it is to be passed over. */
@@ -9,15 +11,22 @@ type PunctuationFailed = (
   timestamp: number,
 ) => Outcome;
 
+interface PunctuationTiming {
+  readonly clock: Pick<Clock, 'monotonicMs'>;
+  readonly measures: Pick<TaskMeasures, 'punctuated'>;
+}
+
 /** What the processors of a task have scheduled. */
 export class Punctuations {
   readonly #failed: PunctuationFailed;
+  readonly #timing: PunctuationTiming | null;
   readonly #streamTime = new PunctuationQueue();
   readonly #wallClock = new PunctuationQueue();
   #calledCount = 0;
 
-  constructor(failed: PunctuationFailed) {
+  constructor(failed: PunctuationFailed, timing: PunctuationTiming | null = null) {
     this.#failed = failed;
+    this.#timing = timing;
   }
 
   /** How often a punctuator was called so far. */
@@ -68,12 +77,16 @@ export class Punctuations {
   }
 
   #call({ node, punctuate }: Punctuation, nowMs: number): Outcome {
+    const timing = this.#timing;
     this.#calledCount++;
+    const startMs = timing?.clock.monotonicMs() ?? 0;
     let outcome: Outcome;
     try {
       outcome = punctuate(nowMs);
     } catch (error) {
       return this.#failed(node, error, nowMs);
+    } finally {
+      timing?.measures.punctuated(timing.clock.monotonicMs() - startMs);
     }
     return outcome?.catch((error: unknown) => this.#failed(node, error, nowMs));
   }

@@ -7,6 +7,7 @@ import {
   reasonOf,
   StreamsError,
 } from '../errors.ts';
+import type { WindowedValues } from '../metrics/windows.ts';
 import { isPromise, type Awaitable, type Outcome } from '../operators/outcome.ts';
 import { RecordWalker } from '../records/record-walker.ts';
 import { forTopic } from '../serdes/custom-serde.ts';
@@ -44,7 +45,11 @@ export class RecordQueue {
   readonly #streamTime: StreamTime;
   readonly #keySerde: RecordSerde<unknown>;
   readonly #valueSerde: RecordSerde<unknown>;
+  readonly #lateness: WindowedValues | null;
 
+  /** Records that the source took, and the bytes of their keys, values and headers. */
+  consumedRecords = 0;
+  consumedBytes = 0;
   /** Whether a head is there; `headTimestamp` means nothing without one. */
   hasHead = false;
   headTimestamp = -1;
@@ -78,6 +83,8 @@ export class RecordQueue {
     /** An asynchronous timestamp extractor has answered, or failed with this error. */
     readonly onExtracted?: (error: Error | null) => void;
     readonly maxDecompressedBytes?: number;
+    /** Takes how far each record lies behind stream time, ms. */
+    readonly lateness?: WindowedValues | null;
   }) {
     this.topic = options.topic;
     this.partition = options.partition;
@@ -85,6 +92,7 @@ export class RecordQueue {
     this.partitionTime = options.partitionTime;
     this.#failures = options.failures;
     this.#streamTime = options.streamTime;
+    this.#lateness = options.lateness ?? null;
     this.#extractor = options.source.timestampExtractor;
     this.#keySerde = forTopic(options.source.keySerde, options.topic);
     this.#valueSerde = forTopic(options.source.valueSerde, options.topic);
@@ -198,6 +206,11 @@ export class RecordQueue {
       this.partitionTime = timestamp;
       this.#streamTime.advance(timestamp);
     }
+    this.consumedRecords++;
+    this.consumedBytes +=
+      cursor.keyEnd - cursor.keyStart + cursor.valueEnd - cursor.valueStart + cursor.headerBytes;
+    this.source.times?.add(timestamp);
+    if (this.#lateness !== null) this.#lateness.record(this.#streamTime.current - timestamp);
     return this.source.process(key, value, null, timestamp, headers);
   }
 

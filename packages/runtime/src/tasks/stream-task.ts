@@ -11,10 +11,12 @@ import type { CommittableTask } from '../commit/committer.ts';
 import type { PartitionMetadata } from '../commit/offsets-metadata.ts';
 import { encodePartitionMetadata } from '../commit/offsets-metadata.ts';
 import type { CommittedOffset } from '../commit/purge.ts';
+import type { SentRecords } from '../commit/record-collector.ts';
 import { TaskRecordCollector } from '../commit/record-collector.ts';
 import type { DeserializationError } from '../errors.ts';
 import { StreamsError } from '../errors.ts';
 import type { MeasuredTaskStore } from '../metrics/store-metrics.ts';
+import { TaskMeasures } from '../metrics/task-measures.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Random } from '../platform/random.ts';
 import type { RecordCache } from '../state/cache/record-cache.ts';
@@ -80,6 +82,7 @@ export class StreamTask implements CommittableTask {
   readonly inputs: readonly TopicPartition[];
   readonly stores: TaskStores;
   readonly subtopology: Subtopology;
+  readonly measures: TaskMeasures;
   readonly #options: StreamTaskOptions;
   readonly #states: StateMachine<TaskState, TaskEvent>;
   readonly #streamTime = new StreamTime();
@@ -94,6 +97,7 @@ export class StreamTask implements CommittableTask {
   readonly #repartitionTopics: ReadonlySet<string>;
   #group = new PartitionGroup([], 0);
   #committed = new Map<string, bigint>();
+  readonly #startOffsets = new Map<string, bigint>();
   readonly #emittedWindowCloseTimes = new Map<string, number>();
   #isTouched = false;
   #inHand: Promise<void> | null = null;
@@ -107,6 +111,7 @@ export class StreamTask implements CommittableTask {
     this.name = taskName(options.id);
     this.inputs = options.inputs;
     this.subtopology = options.subtopology;
+    this.measures = new TaskMeasures(this.sources, options.topology.nodes);
     this.#states = new StateMachine(`task ${this.name}`, taskTransitions, 'CREATED', (next) => {
       options.logger.debug({ state: next }, 'task state');
     });
@@ -121,8 +126,9 @@ export class StreamTask implements CommittableTask {
       },
       now: () => this.#context.currentSystemTimeMs(),
     });
-    this.#punctuations = new Punctuations((node, error, timestamp) =>
-      this.#errors.punctuationFailed(node, error, timestamp),
+    this.#punctuations = new Punctuations(
+      (node, error, timestamp) => this.#errors.punctuationFailed(node, error, timestamp),
+      { clock: options.clock, measures: this.measures },
     );
     this.#context = new StreamTaskContext({
       applicationId: options.applicationId,
@@ -174,6 +180,19 @@ export class StreamTask implements CommittableTask {
 
   get enforcedProcessingCount(): number {
     return this.#group.enforcedCount;
+  }
+
+  get sources(): readonly SourceNode[] {
+    return [...new Set(this.#options.topology.sources.values())];
+  }
+
+  get nodes(): readonly ProcessorNode[] {
+    return this.#options.topology.nodes;
+  }
+
+  /** What was sent to other topics than changelogs, by topic and node. */
+  sent(): Iterable<SentRecords> {
+    return this.#collector.sent();
   }
 
   get measuredStores(): readonly MeasuredTaskStore[] {
@@ -276,6 +295,7 @@ export class StreamTask implements CommittableTask {
       if (count > 0) {
         this.processedCount += count;
         this.#isTouched = true;
+        this.measures.lookAtNodes(systemTimeMs);
       }
       context.systemTimeMs = -1;
       if (!this.#isHeld) context.queue = null;
@@ -389,6 +409,8 @@ export class StreamTask implements CommittableTask {
   }
 
   postCommit(offsets: OffsetsToCommit): void {
+    // What record caches have let go.
+    this.measures.lookAtNodes(this.#options.clock.now());
     // Given up while the offsets were under way: whoever has the task now finds them.
     if (this.state === 'CLOSED') return;
     this.#isTouched = false;
@@ -411,7 +433,9 @@ export class StreamTask implements CommittableTask {
 
   *purgeableOffsets(offsets: OffsetsToCommit): Generator<CommittedOffset> {
     for (const { topic, partition, offset } of offsets.values()) {
-      if (this.#repartitionTopics.has(topic)) yield { topic, partition, offset };
+      if (!this.#repartitionTopics.has(topic)) continue;
+      const startOffset = this.#startOffsets.get(topicPartitionKey(topic, partition)) ?? offset;
+      yield { topic, partition, offset, startOffset };
     }
   }
 
@@ -505,6 +529,7 @@ export class StreamTask implements CommittableTask {
           },
         },
         now: () => this.#context.currentSystemTimeMs(),
+        lateness: this.measures.lateness,
         onExtracted: (error) => {
           if (error !== null) this.#failure ??= error;
           this.#group.changed();
@@ -519,6 +544,7 @@ export class StreamTask implements CommittableTask {
         const known = this.#emittedWindowCloseTimes.get(store) ?? time;
         this.#emittedWindowCloseTimes.set(store, Math.max(known, time));
       }
+      this.#startOffsets.set(topicPartitionKey(topic, partition), committed ?? offset);
       // What is neither committed nor consumed yet needs no commit.
       this.#committed.set(topicPartitionKey(topic, partition), committed ?? offset);
     }

@@ -16,6 +16,7 @@ import {
   TASK_TURN_MAX_RECORDS,
 } from '../limits.ts';
 import { registerThreadMetrics } from '../metrics/thread-metrics.ts';
+import { ThreadTimings } from '../metrics/thread-timings.ts';
 import { BoundedSteps } from '../platform/bounded-steps.ts';
 import { Mutex } from '../platform/mutex.ts';
 import { Restorer } from '../restore/restorer.ts';
@@ -31,7 +32,7 @@ import type { StopReport, StreamThreadOptions } from './thread-options.ts';
 import { ThreadOutput } from './thread-output.ts';
 import { openFetcher, openGroup, openRestoreFetcher } from './thread-ports.ts';
 import type { ThreadEvent, ThreadState } from './thread-states.ts';
-import { threadTransitions } from './thread-states.ts';
+import { threadStates, threadTransitions } from './thread-states.ts';
 import { ThreadSummary } from './thread-summary.ts';
 import { createTaskManager, uncommittedMaxBytes } from './thread-tasks.ts';
 
@@ -61,6 +62,7 @@ export class StreamThread {
   readonly #restorer: Restorer;
   readonly #tasks: TaskManager;
   readonly #summary: ThreadSummary;
+  readonly #timings: ThreadTimings;
   readonly #removeMetrics: () => void;
   #isGateOpen = false;
   /** Counts turns, so that every task has its own however short the time is. */
@@ -77,6 +79,7 @@ export class StreamThread {
     this.#options = options;
     this.#logger = options.logger.child({ thread: name });
     this.#sleeper = new LoopSleeper(clock);
+    this.#timings = new ThreadTimings(clock);
     const wake = (): void => {
       this.#sleeper.wake();
     };
@@ -132,6 +135,7 @@ export class StreamThread {
       fetcher: this.#fetcher,
       output: this.#output,
       restorer: this.#restorer,
+      timings: this.#timings,
       logger: this.#logger,
       onFailure: (error, task) => {
         if (task === null && this.#isMatchedTopicGone(error)) return;
@@ -151,10 +155,12 @@ export class StreamThread {
       restorer: this.#restorer,
     };
     this.#removeMetrics = registerThreadMetrics(options.metrics, {
-      clientId: options.clientId,
+      processId: options.processId,
       name,
       state: () => this.state,
+      stateIndex: () => threadStates.indexOf(this.state),
       startedAtMs: () => this.#startedAtMs,
+      timings: this.#timings,
       ...measured,
     });
     this.#summary = new ThreadSummary({
@@ -288,6 +294,7 @@ export class StreamThread {
         const worked = this.#pass();
         if (this.#mayProcess && this.#commits.isDue(this.#tasks.running)) {
           await this.#sections.run(() => this.#commit());
+          this.#timings.committed();
         }
         this.#summary.logIfDue();
         const sleepMs = worked ? 0 : Math.min(this.#msUntilDue(), this.#summary.msUntilDue());
@@ -303,10 +310,15 @@ export class StreamThread {
   /** One bounded, synchronous pass. True if there may be more to do at once. */
   #pass(): boolean {
     const fetched = this.#fetcher.drain();
-    this.#tasks.route(fetched);
+    this.#timings.polled(this.#tasks.route(fetched));
     let worked = fetched.length > 0;
-    if (this.#mayProcess && this.#process()) worked = true;
-    if (this.#restorer.pass(RESTORE_SLICE_MAX_MS)) worked = true;
+    if (this.#mayProcess) {
+      if (this.#process()) worked = true;
+      this.#timings.processed(this.#output.producer.isFull);
+    }
+    const hasRestored = this.#restorer.pass(RESTORE_SLICE_MAX_MS);
+    this.#timings.restored(hasRestored);
+    if (hasRestored) worked = true;
     this.#spill();
     return worked;
   }
@@ -330,19 +342,22 @@ export class StreamThread {
     const nowMs = clock.now();
     const untilMs = clock.monotonicMs() + PROCESS_SLICE_MAX_MS;
     let worked = this.#punctuate(nowMs);
+    this.#timings.punctuated(worked);
     let idleCount = 0;
     while (idleCount < this.#tasks.running.length) {
       // What is produced must be sent before more is produced.
       if (this.#output.producer.isFull) return worked;
       const { running } = this.#tasks;
       const task = running[this.#turn++ % running.length] as StreamTask;
-      if (this.#takeTurn(task, nowMs, untilMs) > 0) {
+      const count = this.#takeTurn(task, nowMs, untilMs);
+      const turnEndMs = this.#timings.tookTurn(task, count);
+      if (count > 0) {
         worked = true;
         idleCount = 0;
       } else {
         idleCount++;
       }
-      if (clock.monotonicMs() >= untilMs) return worked;
+      if (turnEndMs >= untilMs) return worked;
     }
     return worked;
   }

@@ -14,7 +14,11 @@ async function start(made: FakeCluster, maxTaskIdleMs: number): Promise<Harness>
   return startHarness({
     cluster: made,
     topology: builder.build(),
-    config: { 'max.task.idle.ms': maxTaskIdleMs, 'commit.interval.ms': 10 },
+    config: {
+      'max.task.idle.ms': maxTaskIdleMs,
+      'commit.interval.ms': 10,
+      'metrics.recording.level': 'DEBUG',
+    },
   });
 }
 

@@ -13,14 +13,18 @@ import type { TransitionTable } from '../state-machine.ts';
  *   every one of them ──shutdown──▶ PENDING_SHUTDOWN ──stopped──▶ DEAD
  * ```
  */
-export type ThreadState =
-  | 'CREATED'
-  | 'STARTING'
-  | 'PARTITIONS_REVOKED'
-  | 'PARTITIONS_ASSIGNED'
-  | 'RUNNING'
-  | 'PENDING_SHUTDOWN'
-  | 'DEAD';
+export type ThreadState = (typeof threadStates)[number];
+
+/** In Kafka Streams' order, which its metrics number them by. */
+export const threadStates = [
+  'CREATED',
+  'STARTING',
+  'PARTITIONS_REVOKED',
+  'PARTITIONS_ASSIGNED',
+  'RUNNING',
+  'PENDING_SHUTDOWN',
+  'DEAD',
+] as const;
 
 export type ThreadEvent = 'start' | 'revoked' | 'assigned' | 'restored' | 'shutdown' | 'stopped';
 

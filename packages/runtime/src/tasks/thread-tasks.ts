@@ -3,6 +3,7 @@ import type { FetchPort, GroupPort, ProducerPort } from '../client/ports.ts';
 import { parseAutoOffsetReset } from '../config/auto-offset-reset.ts';
 import type { StreamsConfig } from '../config/streams-config.ts';
 import { registerTaskMetrics } from '../metrics/task-metrics.ts';
+import type { ThreadTimings } from '../metrics/thread-timings.ts';
 import type { Restorer } from '../restore/restorer.ts';
 import type { OffsetReset } from '../topology/built-topology.ts';
 import { createTask, recordCacheFor } from './create-task.ts';
@@ -18,6 +19,7 @@ export interface ThreadTaskParts {
   readonly fetcher: FetchPort;
   readonly output: { readonly producer: ProducerPort };
   readonly restorer: Restorer;
+  readonly timings: ThreadTimings;
   readonly logger: Logger;
   readonly onFailure: (error: Error, task: TaskName | null) => void;
   readonly onRunning: () => void;
@@ -62,7 +64,7 @@ export function createTaskManager(
     logger,
     readsCommitted: config.mainConsumer['isolation.level'] === 'read_committed',
     createTask: (id, inputs) => createTask(environment, id, inputs),
-    measure: (task) => registerTaskMetrics(options.metrics, name, task, restorer),
+    measure: (task) => registerTaskMetrics(options.metrics, name, task, restorer, parts.timings),
     findPositions: (partitions) =>
       findInputPositions(partitions, group, fetcher, resets, config.isExactlyOnce),
     resetPosition: async (partition) => {

@@ -40,6 +40,11 @@ export class FakeClock implements Clock {
     return this.#timers.size;
   }
 
+  /** Time goes on while something synchronous runs: nothing fires. */
+  elapse(ms: number): void {
+    this.#nowMs += ms;
+  }
+
   /** Fires what is due on the way, in order, letting everything asynchronous settle after each. */
   async advance(ms: number): Promise<void> {
     const untilMs = this.#nowMs + ms;

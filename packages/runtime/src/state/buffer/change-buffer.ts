@@ -49,7 +49,7 @@ export interface BufferOptions<K, V> {
 export class ChangeBuffer<K, V> implements FlushedStore {
   readonly name: string;
   readonly isPersistent = false;
-  readonly measures = new StoreMeasures('in-memory-suppression');
+  readonly measures = new StoreMeasures('in-memory-suppression-state');
   readonly bufferedRecords = new Level();
   readonly bufferedBytes = new Level();
   isOpen = false;

@@ -59,6 +59,10 @@ export class CachingSessionStore<K, V>
     return (this.#inner as MeasuredStore).measures;
   }
 
+  get cachedBytes(): number {
+    return this.#cache?.bytes ?? 0;
+  }
+
   get isPersistent(): boolean {
     return this.#inner.isPersistent;
   }

@@ -32,6 +32,10 @@ export class StoreCache<K> {
     this.#owner = owner;
   }
 
+  get bytes(): number {
+    return this.#bytes;
+  }
+
   touch(entry: CacheEntry<K>): void {
     this.#use.touch(entry);
   }
