@@ -31,6 +31,7 @@ import { watchEventLoop, type EventLoopWatch } from './platform/watch-event-loop
 import type { Random } from './platform/random.ts';
 import { systemRandom } from './platform/random.ts';
 import type { RestoreProgress } from './restore/progress.ts';
+import { processIdentity } from './state/directory/process-identity.ts';
 import { StateDirectory } from './state/directory/state-directory.ts';
 import { StateMachine } from './state-machine.ts';
 import type { StateChange, StreamsEvent, StreamsState } from './states.ts';
@@ -62,7 +63,8 @@ export class KafkaStreams {
   readonly #states: StateMachine<StreamsState, StreamsEvent>;
   readonly #stateChanges: BehaviorSubject<StateChange>;
   readonly #restoration = new Subject<RestoreProgress>();
-  readonly #processId: string;
+  /** With stores on disk it is the one of the former runs there, once the client has started. */
+  #processId: string;
   readonly #clientId: string;
   #client: StreamsClient | null = null;
   #admin: AdminPort | null = null;
@@ -260,6 +262,7 @@ export class KafkaStreams {
     if (!this.#topology.isOnDisk) return;
     const directory = await this.#lockState();
     this.#stateDirectory = directory;
+    this.#processId = processIdentity(directory.path, this.#random, this.#logger);
     const maxAgeMs = this.#config.get('state.cleanup.dir.max.age.ms');
     if (maxAgeMs >= 0) directory.cleanUp(() => false, this.#clock.now(), maxAgeMs);
     this.#cleanUpLater(directory);

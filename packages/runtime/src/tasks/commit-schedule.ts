@@ -1,12 +1,13 @@
 import type { Logger } from 'pino';
 import type { Committer } from '../commit/committer.ts';
 import type { Purger } from '../commit/purge.ts';
-import { withDeadline } from '../client/with-deadline.ts';
+import { Sleeper } from '../client/sleeper.ts';
 import { TimeoutError } from '../errors.ts';
 import { RETRY_BACKOFF_MS } from '../limits.ts';
 import type { Clock } from '../platform/clock.ts';
 import { actionFor } from './failure-actions.ts';
 import type { StreamTask } from './stream-task.ts';
+import type { TaskName } from './task-id.ts';
 
 export interface CommitScheduleOptions {
   readonly committer: Committer;
@@ -30,11 +31,13 @@ export type CommitOutcome =
 /** When a stream thread commits, and what a commit that fails means. Times are monotonic. */
 export class CommitSchedule {
   readonly #options: CommitScheduleOptions;
+  readonly #sleeper: Sleeper;
   #failingSinceMs: number | null = null;
   #retryAtMs = 0;
 
   constructor(options: CommitScheduleOptions) {
     this.#options = options;
+    this.#sleeper = new Sleeper(options.clock);
   }
 
   isDue(tasks: readonly StreamTask[]): boolean {
@@ -82,17 +85,25 @@ export class CommitSchedule {
     this.#succeeded();
   }
 
-  /** Resolves when no record of the tasks is in hand. @throws TimeoutError after `max.poll.interval.ms` */
-  async finishRecords(tasks: Iterable<StreamTask>): Promise<void> {
-    const held = [...tasks].filter((task) => task.hasRecordInHand);
+  /** @throws TimeoutError if a record is still in hand after `max.poll.interval.ms`; ShutdownError when closed */
+  async finishRecords(tasks: readonly StreamTask[]): Promise<void> {
+    const held = tasks.filter((task) => task.hasRecordInHand);
     if (held.length === 0) return;
-    const { clock, maxRecordMs } = this.#options;
-    await withDeadline(
-      clock,
-      maxRecordMs,
+    await this.within(
+      held.map(({ name }) => name),
       Promise.all(held.map((task) => task.finishRecordInHand())),
-      () => tooLong(held, maxRecordMs),
     );
+  }
+
+  /** Waits for what tasks have in hand, as long as a record may take. Throws as `finishRecords` does. */
+  async within(tasks: readonly TaskName[], done: Promise<unknown>): Promise<void> {
+    const { maxRecordMs } = this.#options;
+    await this.#sleeper.within(maxRecordMs, done, () => tooLong(tasks, maxRecordMs));
+  }
+
+  /** Nothing is waited for any more. */
+  close(): void {
+    this.#sleeper.close();
   }
 
   #succeeded(): void {
@@ -119,11 +130,11 @@ export class CommitSchedule {
   }
 }
 
-function tooLong(tasks: readonly StreamTask[], maxRecordMs: number): TimeoutError {
-  const names = tasks.filter((task) => task.hasRecordInHand).map(({ name }) => name);
+function tooLong(tasks: readonly TaskName[], maxRecordMs: number): TimeoutError {
+  const names = tasks.join(', ');
   return new TimeoutError(
-    `A record of ${names.join(', ')} has not been done for max.poll.interval.ms (${maxRecordMs}): ` +
-      'an asynchronous function does not settle. Give its calls a timeout, or raise max.poll.interval.ms',
-    { context: { tasks: names.join(', ') } },
+    `A record of ${names} is still in hand after max.poll.interval.ms (${maxRecordMs}): an asynchronous ` +
+      'function does not settle. Give its calls a timeout, or raise max.poll.interval.ms',
+    { context: { tasks: names } },
   );
 }

@@ -435,7 +435,7 @@ describe('exactly once with asynchronous functions', () => {
     expect(harness.streams.state).toBe('RUNNING');
     await harness.clock.advance(300_000);
     expect(harness.streams.state).toBe('ERROR');
-    expect(harness.streams.failure?.message).toMatch(/record of 0_0 has not been done .*20000/);
+    expect(harness.streams.failure?.message).toMatch(/record of 0_0 is still in hand .*20000/);
     expect(committedCount(harness, 'early')).toBe(0);
     gate.open();
     await harness.streams.close();

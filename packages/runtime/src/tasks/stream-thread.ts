@@ -258,6 +258,7 @@ export class StreamThread {
         this.#sections.run(() => this.#commits.finishAndCommit(running)),
       );
     }
+    this.#commits.close();
     this.#tasks.closeAll();
     await steps.run('leave the group', (leftMs) => this.#group.leave(leftMs));
     await steps.run('end the loop', () => this.#loop);
@@ -527,8 +528,8 @@ export class StreamThread {
   async #abortIfSpoiled(): Promise<boolean> {
     if (!this.#output.isSpoiled) return true;
     return this.#retrying(async () => {
-      await this.#commits.finishRecords(this.#tasks.tasks.values());
-      await this.#tasks.closed();
+      await this.#commits.finishRecords([...this.#tasks.tasks.values()]);
+      await this.#commits.within(this.#tasks.closing, this.#tasks.closed());
       const isReplaced = await this.#output.abort();
       // Also those that were being restored, and have written nothing, stand on the former producer.
       if (isReplaced) this.#tasks.suspendAll();

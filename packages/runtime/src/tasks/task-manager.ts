@@ -172,6 +172,11 @@ export class TaskManager {
     this.#closing.set(name, done);
   }
 
+  /** Tasks that were closed, and whose processors or records in hand are not done with it. */
+  get closing(): TaskName[] {
+    return [...this.#closing.keys()];
+  }
+
   /** Resolves when the processors of all tasks that were closed are done with it. */
   async closed(): Promise<void> {
     await Promise.all(this.#closing.values());
