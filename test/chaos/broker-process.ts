@@ -43,11 +43,16 @@ export class BrokerProcess {
     });
   }
 
-  static async start(options: BrokerAppOptions): Promise<BrokerProcess> {
+  /** `onLog` is told each line of its log. */
+  static async start(
+    options: BrokerAppOptions,
+    onLog: (line: string) => void = () => undefined,
+  ): Promise<BrokerProcess> {
     const args = ['--expose-gc', program, JSON.stringify(options)];
     const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'pipe'] });
     const faults: string[] = [];
     createInterface({ input: child.stderr }).on('line', (line) => {
+      onLog(line);
       if (isLoud(line)) faults.push(line);
     });
     const events = { onLook: (_look: Look): void => undefined };
