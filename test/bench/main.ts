@@ -7,7 +7,7 @@ import { producer } from './producer.ts';
 import { restore } from './restore.ts';
 import { scale } from './scale.ts';
 import { selectRows } from './selection.ts';
-import { streams } from './streams.ts';
+import { exactlyOnce, streams } from './streams.ts';
 import type { BenchOptions, Suite } from './suite.ts';
 
 const DEFAULT_ROUNDS = 3;
@@ -18,6 +18,7 @@ const EXIT_USAGE = 2;
 const suites = new Map<string, Suite>([
   ['producer', producer],
   ['streams', streams],
+  ['exactly-once', exactlyOnce],
   ['restore', restore],
   ['footprint', footprint],
   ['scale', scale],

@@ -28,6 +28,8 @@ export interface StreamsRun {
   readonly store: 'memory' | 'persistent';
   readonly topic: string;
   readonly records: number;
+  /** `processing.guarantee`; default at least once. */
+  readonly guarantee?: 'at_least_once' | 'exactly_once_v2';
   /** After it is through, its state is wiped and restored. */
   readonly isRestored?: boolean;
   /** `commit.interval.ms`; default 500. */
@@ -75,6 +77,7 @@ export async function sideBySide(
     ['--store', run.store === 'memory' ? 'memory' : 'rocksdb'],
     ['--records', String(run.records)],
     ...(run.commitIntervalMs === undefined ? [] : [['--commit', String(run.commitIntervalMs)]]),
+    ...(run.guarantee === undefined ? [] : [['--guarantee', run.guarantee]]),
     ...(run.isRestored === true ? [['--restore', '1']] : []),
   ].flat();
   const measured = { ours: [] as StreamsResult[], theirs: [] as StreamsResult[] };

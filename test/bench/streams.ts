@@ -19,7 +19,15 @@ export const STREAMS_RECORDS: Readonly<Record<Store, number>> = {
   persistent: 1_000_000,
 };
 
+/** Of each suite; the commit interval of at least once is Java's bench's own. */
+const guarantees = {
+  streams: { guarantee: 'at_least_once', commitIntervalMs: 500 },
+  'exactly-once': { guarantee: 'exactly_once_v2', commitIntervalMs: 100 },
+} as const;
+type SuiteName = keyof typeof guarantees;
+
 interface Row {
+  /** Without the suite's name. */
   readonly name: string;
   readonly case: StreamsCase;
   readonly store: Store;
@@ -33,7 +41,7 @@ interface Row {
 const grid: readonly Row[] = stores.flatMap((store) =>
   keyLabels.flatMap((keys) =>
     streamsCases.map((name) => ({
-      name: `streams/${name}/${store}/${keys}`,
+      name: `${name}/${store}/${keys}`,
       case: name,
       store,
       keys,
@@ -42,32 +50,47 @@ const grid: readonly Row[] = stores.flatMap((store) =>
 );
 
 /** Throughput of ours and of Java's Kafka Streams, at least once, cache 0, a commit every 500 ms. */
-export const streams: Suite = {
-  rows: grid.map(({ name }) => name),
+export const streams = suiteOf('streams');
 
-  async measure(names: readonly string[], options: BenchOptions): Promise<readonly Figure[]> {
-    const figures: Figure[] = [];
-    const cluster = await BenchCluster.start();
-    try {
-      for (const row of grid) {
-        if (names.includes(row.name)) figures.push(await compare(cluster, row, options));
+/** The same exactly once, with a commit every 100 ms. */
+export const exactlyOnce = suiteOf('exactly-once');
+
+function suiteOf(suite: SuiteName): Suite {
+  return {
+    rows: grid.map(({ name }) => `${suite}/${name}`),
+
+    async measure(names: readonly string[], options: BenchOptions): Promise<readonly Figure[]> {
+      const figures: Figure[] = [];
+      const cluster = await BenchCluster.start();
+      try {
+        for (const row of grid) {
+          if (!names.includes(`${suite}/${row.name}`)) continue;
+          figures.push(await compare(cluster, suite, row, options));
+        }
+      } finally {
+        await cluster.close();
       }
-    } finally {
-      await cluster.close();
-    }
-    return figures;
-  },
-};
+      return figures;
+    },
+  };
+}
 
-async function compare(cluster: BenchCluster, row: Row, options: BenchOptions): Promise<Figure> {
-  const { name, store } = row;
+async function compare(
+  cluster: BenchCluster,
+  suite: SuiteName,
+  row: Row,
+  options: BenchOptions,
+): Promise<Figure> {
+  const { store } = row;
+  const name = `${suite}/${row.name}`;
   const input = {
     records: options.records ?? STREAMS_RECORDS[store],
     keys: keyCounts[row.keys],
   };
   const topic = await cluster.input(input);
   if (row.case === 'join') await cluster.table(topic, input);
-  const run = { case: row.case, store, topic, records: input.records };
+  const { records } = input;
+  const run = { case: row.case, store, topic, records, ...guarantees[suite] };
   const { ours, theirs } = await sideBySide(cluster, run, { name, rounds: options.rounds });
   return print(
     figure(
