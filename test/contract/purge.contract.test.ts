@@ -12,6 +12,7 @@ import {
   TopicWriter,
   type PartitionProgress,
   type StreamsClient,
+  type StreamsConfigInput,
   type Topology,
 } from '@millrace/runtime';
 import { afterEach, expect, it } from 'vitest';
@@ -26,6 +27,13 @@ const CHUNKS = 120;
 /** What comes in over three seconds: commit, purge, retention and the deletion of files take one together. */
 const DISK_MAX_BYTES = 28 * MIB;
 const WAIT_MS = 20_000;
+
+const DELETE_INTERVAL_MS = 1_500;
+/** Between two looks at the beginning of a log, on a busy machine. */
+const LOOK_MAX_MS = 700;
+/** Records that may have been committed between the two questions of one look. */
+const COMMITTED_MEANWHILE = 100n;
+const strings = { key: serdes.string(), value: serdes.string() };
 
 /** Retention is looked at by timers, in both brokers. */
 const eager = { 'log.retention.check.interval.ms': '200', 'log.initial.task.delay.ms': '100' };
@@ -47,7 +55,11 @@ describeOnBothBrokers(
       return client;
     }
 
-    async function start(topology: Topology, applicationId: string): Promise<void> {
+    async function start(
+      topology: Topology,
+      applicationId: string,
+      config: StreamsConfigInput = {},
+    ): Promise<KafkaStreams> {
       const streams = new KafkaStreams(
         topology,
         {
@@ -59,6 +71,7 @@ describeOnBothBrokers(
           'linger.ms': 0,
           'topic.segment.bytes': MIB,
           'topic.file.delete.delay.ms': 100,
+          ...config,
         },
         { logger: silentLogger(), environment: {} },
       );
@@ -66,6 +79,15 @@ describeOnBothBrokers(
       await streams.start();
       const untilMs = performance.now() + WAIT_MS;
       while (streams.state !== 'RUNNING' && performance.now() < untilMs) await sleep(20);
+      return streams;
+    }
+
+    /** Of all stream threads. */
+    function total(streams: KafkaStreams, name: string): number {
+      return streams
+        .metrics()
+        .filter((metric) => metric.name === name && metric.group === 'stream-thread-metrics')
+        .reduce((sum, metric) => sum + Number(metric.value()), 0);
     }
 
     /** Bytes that the partition's files have on the disk; preallocated indexes have none there. */
@@ -79,6 +101,58 @@ describeOnBothBrokers(
       return bytes;
     }
 
+    it.each(['at_least_once', 'exactly_once_v2'])(
+      'loses records every delete.interval.ms, only committed ones, however often there are commits: %s',
+      async (guarantee) => {
+        const client = open();
+        const [input, id] = [unique('in'), unique('app')];
+        await client
+          .admin()
+          .createTopics([
+            { topic: input, partitionCount: 1, replicationFactor: -1, config: new Map() },
+          ]);
+        const builder = new StreamsBuilder();
+        builder
+          .stream(input, strings)
+          .selectKey((_, value) => value)
+          .groupByKey({ ...strings, name: 'by-value' })
+          .count({ store: 'counts' });
+        const streams = await start(builder.build(), id, {
+          'processing.guarantee': guarantee,
+          'delete.interval.ms': DELETE_INTERVAL_MS,
+        });
+        const writer = await TopicWriter.open(client, { topic: input, ...strings });
+        const progress = new GroupProgress(client, id);
+        /** When the beginning was seen to move. */
+        const movedAt: number[] = [];
+        let begin = 0n;
+        const untilMs = performance.now() + 5 * DELETE_INTERVAL_MS;
+        for (let i = 0; performance.now() < untilMs; i++) {
+          writer.send('k', `v${String(i % 7)}`, { timestamp: Date.now() });
+          await sleep(20);
+          const [seen] = (await progress.of(`${id}-by-value-repartition`)) ?? [];
+          if (seen === undefined || seen.beginOffset === begin) continue;
+          begin = seen.beginOffset;
+          movedAt.push(performance.now());
+          // Offsets were asked for before beginnings: what is gone was committed by then.
+          expect(seen.committedOffset ?? 0n).toBeGreaterThan(begin - COMMITTED_MEANWHILE);
+        }
+        await writer.close();
+        await progress.close();
+        const requests = total(streams, 'purge-total');
+        const commits = total(streams, 'commit-total');
+        expect(requests).toBeGreaterThanOrEqual(3);
+        expect(requests).toBeLessThanOrEqual(5);
+        expect(Math.abs(movedAt.length - requests)).toBeLessThanOrEqual(1);
+        expect(commits).toBeGreaterThan(4 * requests);
+        for (let i = 1; i < movedAt.length; i++) {
+          const distanceMs = (movedAt[i] as number) - (movedAt[i - 1] as number);
+          expect(distanceMs).toBeGreaterThan(DELETE_INTERVAL_MS - LOOK_MAX_MS);
+        }
+      },
+      30_000,
+    );
+
     it('takes a bounded part of the disk, over several times as much data', async () => {
       const client = open();
       const [input, id] = [unique('in'), unique('app')];
@@ -87,7 +161,6 @@ describeOnBothBrokers(
         .createTopics([
           { topic: input, partitionCount: 1, replicationFactor: -1, config: new Map() },
         ]);
-      const strings = { key: serdes.string(), value: serdes.string() };
       const builder = new StreamsBuilder();
       builder
         .stream(input, strings)
