@@ -114,10 +114,12 @@ export class Blows {
       this.#say(`nobody was ${state} in time`);
       return;
     }
-    const was = await victim.kill();
-    this.kills[was ?? 'other']++;
+    const states = await victim.kill();
+    // Where it did several things, it counts as what it was to be.
+    const was = states.includes(state) ? state : (states[0] ?? 'other');
+    this.kills[was]++;
     this.#say(
-      `kill ${this.killCount}: ${victim.name}, life ${victim.lifeCount}, ${was ?? 'other'}` +
+      `kill ${this.killCount}: ${victim.name}, life ${victim.lifeCount}, ${was}` +
         (was === state ? '' : ` (aim: ${state})`),
     );
     this.#restart(victim, blow.delay);

@@ -23,7 +23,7 @@ export interface LifeEnd {
   readonly exitCode: number | null;
   readonly signal: NodeJS.Signals | null;
   /** What it was doing in the end. */
-  readonly state: InstanceState | null;
+  readonly states: readonly InstanceState[];
 }
 
 /** A process of the application, from its start to its end. */
@@ -49,7 +49,7 @@ export class InstanceLife {
     this.ended = new Promise((resolve) => {
       child.once('close', (exitCode, signal) => {
         this.#hasEnded = true;
-        log.end(() => resolve({ exitCode, signal, state: this.states.state }));
+        log.end(() => resolve({ exitCode, signal, states: this.states.all }));
       });
     });
   }

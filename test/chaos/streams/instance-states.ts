@@ -1,4 +1,4 @@
-/** What an instance may be doing when it is killed; where it does several things, the first of these counts. */
+/** What an instance may be doing when it is killed, the rarest first. */
 export const instanceStates = [
   'purging',
   'committing',
@@ -55,14 +55,22 @@ export class InstanceStates {
     return this.#client === 'RUNNING';
   }
 
-  /** null: none of them, such as before it joins or while it stops. */
+  /** The first of all that it does; null: nothing of that, such as before it joins or while it stops. */
   get state(): InstanceState | null {
-    if (this.#client === 'PENDING_SHUTDOWN') return null;
-    if (this.#purging.size > 0) return 'purging';
-    if (this.#committing.size > 0) return 'committing';
-    if (this.#restoring.size > 0) return 'restoring';
-    if ([...this.#threads.values()].some((state) => REBALANCING.has(state))) return 'rebalancing';
-    return this.#client === 'RUNNING' ? 'processing' : null;
+    return this.all[0] ?? null;
+  }
+
+  /** All that it does, for its threads, and what they have asked for, go on beside each other. */
+  get all(): readonly InstanceState[] {
+    if (this.#client === 'PENDING_SHUTDOWN') return [];
+    const is: Record<Exclude<InstanceState, 'processing'>, boolean> = {
+      purging: this.#purging.size > 0,
+      committing: this.#committing.size > 0,
+      restoring: this.#restoring.size > 0,
+      rebalancing: [...this.#threads.values()].some((state) => REBALANCING.has(state)),
+    };
+    const all = (Object.keys(is) as (keyof typeof is)[]).filter((state) => is[state]);
+    return all.length === 0 && this.#client === 'RUNNING' ? ['processing'] : all;
   }
 
   /** A line of the log; returns the state that begins with it, if one does. */

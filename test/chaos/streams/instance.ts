@@ -75,13 +75,13 @@ export class Instance {
   }
 
   /** kill -9; what it was doing, by its own word. */
-  async kill(): Promise<InstanceState | null> {
+  async kill(): Promise<readonly InstanceState[]> {
     const life = this.#life;
-    if (life === null) return null;
+    if (life === null) return [];
     this.#isEndWanted = true;
     life.signal('SIGKILL');
-    const { state } = await within(KILL_DEADLINE_MS, life.ended, `the end of ${this.name}`);
-    return state;
+    const { states } = await within(KILL_DEADLINE_MS, life.ended, `the end of ${this.name}`);
+    return states;
   }
 
   /** As an operator would; it must end in time, and with exit code 0. */

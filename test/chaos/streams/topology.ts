@@ -1,5 +1,6 @@
 import { serdes, StreamsBuilder, timeWindows, type Topology } from '@millrace/runtime';
 import { decodeOrder, decodeShop, encodeJoined, encodeShop, windowKey } from './order.ts';
+import { Trouble } from './trouble.ts';
 import {
   ACCOUNTS_TOPIC,
   ORDERS_TOPIC,
@@ -33,9 +34,11 @@ const count = serdes.long();
  *            └─ selectKey(shop) ─ [by-shop] ─┬─ aggregate ─────────────── shops
  *                                            └─ count per window ──────── windows
  *
- * No store has a record cache: each record is one result in each.
+ * No store has a record cache: each record is one result in each. Some records fail once, before and behind the
+ * repartition topic, and some are asynchronous.
  */
 export function chaosTopology(types: StoreTypes): Topology {
+  const trouble = new Trouble();
   const builder = new StreamsBuilder();
   const store = (name: StoreName) => ({
     store: name,
@@ -46,7 +49,9 @@ export function chaosTopology(types: StoreTypes): Topology {
   const accounts = builder.table(ACCOUNTS_TOPIC, { key: text, value: text, ...store('accounts') });
   accounts.toStream().to(OUTPUT_TOPICS.accounts, { key: text, value: text });
 
-  const orders = builder.stream(ORDERS_TOPIC, { key: text, value: text });
+  const orders = builder
+    .stream(ORDERS_TOPIC, { key: text, value: text })
+    .peek((account, order) => trouble.maybeFail('orders', account, decodeOrder(order).number));
   orders
     .join(accounts, (order, change) =>
       encodeJoined({ order: decodeOrder(order).number, change: Number(change) }),
@@ -61,7 +66,8 @@ export function chaosTopology(types: StoreTypes): Topology {
   const byShop = orders
     .map((account, order) => {
       const { number, shop } = decodeOrder(order);
-      return [shop, `${account}/${number}`];
+      const result: [string, string] = [shop, `${account}/${number}`];
+      return trouble.maybeWait(account, number, result);
     })
     .groupByKey({ name: 'by-shop', key: text, value: text });
   byShop
@@ -69,6 +75,7 @@ export function chaosTopology(types: StoreTypes): Topology {
       () => encodeShop({ count: 0, account: '', order: 0 }),
       (_shop, value, before) => {
         const [account = '', order] = value.split('/');
+        trouble.maybeFail('shops', account, Number(order));
         return encodeShop({ count: decodeShop(before).count + 1, account, order: Number(order) });
       },
       { ...store('shops'), value: text },

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Kafka, logLevel } from 'kafkajs';
 import { kafkaJars } from './jars.ts';
 
-const START_DEADLINE_MS = 60_000;
+const START_DEADLINE_MS = 120_000;
 const STOP_DEADLINE_MS = 15_000;
 
 export interface KafkaOptions {
