@@ -24,9 +24,11 @@ export const ROW_INLINE_VALUE_MAX_BYTES = 4096;
 export const ROW_SLOT_BYTES = 16;
 /** Places of a new table of rows. */
 export const ROW_SLOTS_MIN = 64;
-/** An in-memory window store forgets expired windows in this many steps per retention period. */
+/** A table of windows that takes less is used again for later ones, however few were in it, bytes. */
+export const SPARE_TABLE_MIN_BYTES = 64 * 1024;
+/** Stores in memory with a retention forget what has expired in this many steps per retention period. */
 export const EXPIRY_BUCKETS_PER_RETENTION = 8;
-/** Keys without anything left that an in-memory window or session store keeps in any case. */
+/** Keys without anything left that an in-memory session store keeps in any case. */
 export const IDLE_KEYS_MIN = 1_024;
 /** First size of the buffer through which suppress and grace-join buffers serialize keys and values, bytes. */
 export const BUFFER_FIELD_INITIAL_BYTES = 1024;

@@ -9,8 +9,8 @@ export interface IdleKey {
 /**
  * Keys that have nothing left. Most come back soon, and to forget them and make them anew costs more than
  * all else that a store does; so they stay in its map while they are no more than twice as many as those
- * that had something at one time. (All of a tumbling window expires at one moment, and then its keys come
- * back one by one, which is why those of the moment are no measure.)
+ * that had something at one time. (Many may expire at one moment and then come back one by one, which is why
+ * those of the moment are no measure.)
  */
 export class IdleKeys<E extends IdleKey> {
   readonly #forget: (key: E) => void;

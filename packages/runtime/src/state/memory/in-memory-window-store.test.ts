@@ -1,8 +1,11 @@
 import { BatchBuilder, RecordBatch, RecordCursor } from '@millrace/protocol';
 import fc from 'fast-check';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { TaskDouble } from '../../operators/testing-support/task-double.ts';
 import { serdes } from '../../serdes/serdes.ts';
+import { bytesSerde } from '../../serdes/simple.ts';
+import { longSerde } from '../../serdes/numbers.ts';
+import { WindowTable } from '../rows/window-table.ts';
 import type { WindowEntry } from '../window-store.ts';
 import { InMemoryWindowStore } from './in-memory-window-store.ts';
 
@@ -13,6 +16,16 @@ function open(retentionMs: number, sizeMs = 10) {
     windowSizeMs: sizeMs,
   });
   return { task, store: task.open(store) };
+}
+
+function restoreInto(store: InMemoryWindowStore<string, number>, { sent }: TaskDouble): void {
+  const builder = new BatchBuilder({ codec: 'none', maxBytes: 1 << 16 });
+  for (const { key, value, timestamp, headers } of sent) {
+    builder.appendBytes(timestamp, key, value, headers);
+  }
+  const cursor = new RecordCursor();
+  cursor.open(new RecordBatch(Buffer.from(builder.build())));
+  while (cursor.next()) store.restore(cursor);
 }
 
 const texts = (entries: Iterable<WindowEntry<string, number>>): string[] =>
@@ -83,14 +96,8 @@ describe('in-memory window store', () => {
     source.store.put('a', 2, 50, 53);
     source.store.put('b', 3, 120, 125);
     source.store.put('a', null, 50, 126);
-    const builder = new BatchBuilder({ codec: 'none', maxBytes: 1 << 16 });
-    for (const { key, value, timestamp, headers } of source.task.sent) {
-      builder.appendBytes(timestamp, key, value, headers);
-    }
     const { task, store } = open(100);
-    const cursor = new RecordCursor();
-    cursor.open(new RecordBatch(Buffer.from(builder.build())));
-    while (cursor.next()) store.restore(cursor);
+    restoreInto(store, source.task);
     expect([...store.all()]).toEqual([...source.store.all()]);
     expect(store.get('b', 120)).toBe(3);
     expect(store.foundTimestamp).toBe(125);
@@ -99,39 +106,95 @@ describe('in-memory window store', () => {
     expect(task.dropped).toHaveLength(1);
   });
 
-  it('equals a list of windows under any sequence of writes', () => {
-    const write = fc.record({
-      key: fc.constantFrom('a', 'b', 'c'),
+  it('equals a list of windows under any sequence of reads, writes and restored records', () => {
+    const operation = fc.record({
+      do: fc.constantFrom('put', 'put', 'add', 'get', 'fetch', 'all', 'restore' as const),
+      key: fc.constantFrom('a', 'ab', 'c'),
       start: fc.nat(120),
       value: fc.option(fc.nat(9)),
     });
     fc.assert(
       fc.property(
-        fc.array(write, { maxLength: 80 }),
+        fc.array(operation, { maxLength: 80 }),
         fc.integer({ min: 1, max: 60 }),
-        (writes, retention) => {
+        (operations, retention) => {
           const { store } = open(retention);
           const model = new Map<string, { key: string; start: number; value: number }>();
           let observed = -1;
-          for (const { key, start, value } of writes) {
+          const idOf = (key: string, start: number): string => `${key}@${String(start)}`;
+          const expected = (keep: (key: string) => boolean): string[] =>
+            [...model.values()]
+              .filter(({ key }) => keep(key))
+              .sort((a, b) => a.start - b.start || (a.key < b.key ? -1 : 1))
+              .map(({ key, start, value }) => `${idOf(key, start)}=${String(value)}`);
+          const get = (key: string, start: number): number | null => {
+            const found = store.get(key, start);
+            expect(found).toBe(model.get(idOf(key, start))?.value ?? null);
+            return found;
+          };
+          for (const { do: what, key, start, value: given } of operations) {
+            if (what === 'get') get(key, start);
+            if (what === 'fetch') {
+              const found = texts(store.fetch(key, 0, 120));
+              expect(found).toEqual(expected((other) => other === key));
+              expect(texts(store.backwardFetch(key, 0, 120))).toEqual(found.reverse());
+            }
+            if (what === 'all') expect(texts(store.all())).toEqual(expected(() => true));
+            if (what !== 'put' && what !== 'add' && what !== 'restore') continue;
+            const value = what === 'add' ? (get(key, start) ?? 0) + 1 : given;
+            if (what === 'restore') {
+              const source = open(retention);
+              source.store.put(key, value, start, 1);
+              restoreInto(store, source.task);
+            } else {
+              store.put(key, value, start, 1);
+            }
             observed = Math.max(observed, start);
-            store.put(key, value, start, 1);
-            const id = `${key}@${String(start)}`;
             if (start > observed - retention) {
-              if (value === null) model.delete(id);
-              else model.set(id, { key, start, value });
+              if (value === null) model.delete(idOf(key, start));
+              else model.set(idOf(key, start), { key, start, value });
             }
             for (const [other, window] of model) {
               if (window.start <= observed - retention) model.delete(other);
             }
-            expect(store.get(key, start)).toBe(model.get(id)?.value ?? null);
           }
-          const expected = [...model.values()]
-            .sort((a, b) => a.start - b.start || (a.key < b.key ? -1 : 1))
-            .map(({ key, start, value }) => `${key}@${String(start)}=${String(value)}`);
-          expect(texts(store.all())).toEqual(expected);
+          expect(texts(store.all())).toEqual(expected(() => true));
         },
       ),
+      { numRuns: 300 },
     );
+  });
+
+  it('looks up a changed key anew, though it is the same object', () => {
+    const task = new TaskDouble();
+    const store = task.open(
+      new InMemoryWindowStore<Uint8Array, number>('w', bytesSerde as never, longSerde as never, {
+        retentionMs: 100,
+        windowSizeMs: 10,
+      }),
+    );
+    const key = Buffer.from('a');
+    expect(store.get(key, 0)).toBeNull();
+    key[0] = 98;
+    store.put(key, 1, 0, 1);
+    expect(store.get(Buffer.from('b'), 0)).toBe(1);
+    expect(store.get(Buffer.from('a'), 0)).toBeNull();
+    expect([...store.fetch(key, 0, 10)].map((entry) => entry.key.key)).toEqual([Buffer.from('b')]);
+  });
+
+  it('goes through a retention of windows without a row being touched for its expiry', () => {
+    const { store } = open(20);
+    const remove = vi.spyOn(WindowTable.prototype, 'remove');
+    const tables = new Set<unknown>();
+    const add = vi.spyOn(WindowTable.prototype, 'add');
+    for (let start = 0; start < 1_000; start += 10) {
+      for (let i = 0; i < 50; i++) store.put(`k${String(i)}`, i, start, start);
+    }
+    for (const table of add.mock.contexts) tables.add(table);
+    expect(add).toHaveBeenCalledTimes(5_000);
+    expect(remove).not.toHaveBeenCalled();
+    expect(tables.size).toBeLessThanOrEqual(3);
+    expect([...store.all()]).toHaveLength(100);
+    vi.restoreAllMocks();
   });
 });

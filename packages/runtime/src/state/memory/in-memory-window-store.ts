@@ -2,18 +2,19 @@ import { type RecordCursor, type RecordHeaders, writeInt32 } from '@millrace/pro
 import { isInvalidRange } from '../invalid-range.ts';
 import { StoreMeasures } from '../measures.ts';
 import type { PartitionAppender } from '../partition-appender.ts';
+import { spanSerde } from '../rows/byte-span.ts';
+import { NO_ROW } from '../rows/row-table.ts';
+import { RowValues } from '../rows/row-values.ts';
+import type { WindowTable } from '../rows/window-table.ts';
 import type { RecordSerde } from '../../serdes/serde.ts';
 import { Windowed } from '../../serdes/windowed-key.ts';
 import { readTimestamp, writeTimestamp } from '../../serdes/windowed.ts';
 import { compareWindows } from '../window-order.ts';
 import type { WindowEntry, WindowStore } from '../window-store.ts';
 import type { StoreContext } from '../store.ts';
-import { BigMap } from './big-map.ts';
-import { KeyCodec, type MapKey } from './key-codec.ts';
-import { ValueCodec, type HeaderKeeping } from './value-codec.ts';
-import { Expiry } from './expiry.ts';
-import { IdleKeys } from './idle-keys.ts';
-import { KeyWindows } from './key-windows.ts';
+import { KeyCodec } from './key-codec.ts';
+import type { HeaderKeeping } from './value-codec.ts';
+import { WindowSlices } from './window-slices.ts';
 
 const START_BYTES = 8;
 const SEQUENCE_BYTES = 4;
@@ -32,15 +33,15 @@ export interface InMemoryWindowStoreOptions {
   readonly headers?: HeaderKeeping;
 }
 
-/** Of a window that a scan found. */
-interface Found<K> {
-  readonly windows: KeyWindows<K>;
+/** A window that a scan found: bytes of its key as a latin1 string, and start. */
+interface Found {
+  readonly text: string;
   readonly start: number;
 }
 
 /**
- * A window store in memory: per key a short array of windows sorted by start, and a list of what
- * expires when. Lost with the process, so it is always restored from its changelog.
+ * A window store in memory: rows of bytes, in slices of time that expire as a whole. Lost with the process,
+ * so it is always restored from its changelog.
  */
 export class InMemoryWindowStore<K, V> implements WindowStore<K, V> {
   readonly name: string;
@@ -53,18 +54,17 @@ export class InMemoryWindowStore<K, V> implements WindowStore<K, V> {
 
   readonly #retentionMs: number;
   readonly #keys: KeyCodec<K>;
-  readonly #values: ValueCodec<V>;
+  readonly #values: RowValues<V>;
   readonly #isTimestamped: boolean;
-  readonly #windows = new BigMap<MapKey, KeyWindows<K>>();
-  readonly #expiry: Expiry<KeyWindows<K>>;
-  readonly #idle: IdleKeys<KeyWindows<K>>;
+  readonly #slices: WindowSlices;
   #observedStreamTime = -1;
   #context: StoreContext | null = null;
   #changelog: PartitionAppender | null = null;
-  // An aggregation gets a key's window and then puts it: the second look-up of the key is spared.
-  readonly #remembersKey: boolean;
-  #lastKey: K | undefined;
-  #lastWindows: KeyWindows<K> | undefined;
+  // An aggregation gets a key's window and then puts it, or the next one: looking up the key again is spared.
+  /** Where the key that `keys` holds was looked up last. */
+  #lastTable: WindowTable | null = null;
+  /** Some window of it there; NO_ROW if it has none. */
+  #last = NO_ROW;
 
   constructor(
     name: string,
@@ -78,15 +78,9 @@ export class InMemoryWindowStore<K, V> implements WindowStore<K, V> {
     this.segmentMs = options.segmentMs ?? 1;
     this.#retentionMs = retentionMs;
     this.#keys = new KeyCodec(keySerde, SUFFIX_BYTES);
-    this.#values = new ValueCodec(valueSerde, name, options.headers);
+    this.#values = new RowValues(valueSerde, options.headers);
     this.#isTimestamped = options.isTimestamped ?? true;
-    this.#remembersKey = keySerde.isImmutable === true;
-    this.#idle = new IdleKeys((windows) => {
-      this.#forget(windows);
-    });
-    this.#expiry = new Expiry(retentionMs, (windows) => {
-      this.#idle.emptied(windows);
-    });
+    this.#slices = new WindowSlices(retentionMs);
   }
 
   open(context: StoreContext, changelog: PartitionAppender | null): void {
@@ -98,16 +92,12 @@ export class InMemoryWindowStore<K, V> implements WindowStore<K, V> {
   get(key: K, windowStart: number): V | null {
     this.foundTimestamp = -1;
     if (this.#isExpired(windowStart)) return null;
-    const windows = this.#windows.get(this.#keys.mapKey(key));
-    if (windows === undefined) return null;
-    if (this.#remembersKey) {
-      this.#lastKey = key;
-      this.#lastWindows = windows;
-    }
-    const index = windows.indexOf(windowStart);
-    if (index < 0) return null;
-    this.foundTimestamp = windows.timestampAt(index);
-    return this.#values.fromStored(windows.storedAt(index));
+    const table = this.#slices.at(windowStart);
+    if (table === null) return null;
+    const row = this.#nearest(table, this.#hold(key), windowStart);
+    if (row === NO_ROW || table.startOf(row) !== windowStart) return null;
+    this.foundTimestamp = table.timestamp(row);
+    return this.#values.read(table.value(row));
   }
 
   put(
@@ -117,28 +107,39 @@ export class InMemoryWindowStore<K, V> implements WindowStore<K, V> {
     timestamp = -1,
     headers?: RecordHeaders | null,
   ): void {
-    const stored = value === null ? null : this.#values.toStored(value, headers);
+    const isTombstone = value === null;
+    if (!isTombstone) this.#values.write(value, headers);
+    const keyEnd = this.#hold(key);
+    const { buffer } = this.#keys;
     // The changelog first: if it refuses the record, the store is as it was. What is expired goes to
     // the changelog all the same, as Kafka's does.
     if (this.#changelog !== null) {
-      const keyEnd = this.#keys.write(key);
-      const { buffer } = this.#keys;
-      const end = writeInt32(buffer, writeTimestamp(windowStart, buffer, keyEnd), 0);
-      const { storedSerde } = this.#values;
-      const carried = this.#values.changelogHeaders(stored, headers);
-      this.#changelog.append(timestamp, buffer, 0, end, stored, storedSerde, carried);
+      this.#changelog.append(
+        timestamp,
+        buffer,
+        0,
+        writeInt32(buffer, writeTimestamp(windowStart, buffer, keyEnd), 0),
+        isTombstone ? null : this.#values.payload,
+        spanSerde,
+        this.#values.changelogHeaders(isTombstone, headers),
+      );
     }
-    if (!this.#set(key, stored, windowStart, this.#isTimestamped ? timestamp : -1)) {
+    if (this.#advance(windowStart)) {
+      const table = this.#slices.atOrNew(windowStart);
+      const nearest = this.#nearest(table, keyEnd, windowStart);
+      if (isTombstone) this.#remove(table, nearest, windowStart);
+      else this.#set(table, nearest, buffer, 0, keyEnd, windowStart, timestamp);
+    } else if (this.#isForgotten(windowStart)) {
       this.#context?.recordDropped(this.name, 'the window store no longer keeps its window');
     }
   }
 
   fetch(key: K, from: number, to: number): IterableIterator<WindowEntry<K, V>> {
-    return this.#ofKey(key, from, to).values();
+    return this.#ofKey(key, from, to).reverse().values();
   }
 
   backwardFetch(key: K, from: number, to: number): IterableIterator<WindowEntry<K, V>> {
-    return this.#ofKey(key, from, to).reverse().values();
+    return this.#ofKey(key, from, to).values();
   }
 
   fetchRange(
@@ -179,9 +180,17 @@ export class InMemoryWindowStore<K, V> implements WindowStore<K, V> {
     const { buffer, keyStart } = cursor;
     const keyEnd = cursor.keyEnd - SUFFIX_BYTES;
     if (keyStart < 0 || keyEnd < keyStart) return;
-    const key = this.#keys.read(buffer, keyStart, keyEnd);
-    const timestamp = this.#isTimestamped ? cursor.timestamp : -1;
-    this.#set(key, this.#values.restored(cursor), readTimestamp(buffer, keyEnd), timestamp);
+    const windowStart = readTimestamp(buffer, keyEnd);
+    if (!this.#advance(windowStart)) return;
+    const table = this.#slices.atOrNew(windowStart);
+    const nearest = table.nearest(buffer, keyStart, keyEnd, windowStart);
+    if (cursor.valueStart < 0) {
+      this.#remove(table, nearest, windowStart);
+    } else {
+      this.#values.restore(cursor);
+      this.#set(table, nearest, buffer, keyStart, keyEnd, windowStart, cursor.timestamp);
+    }
+    this.#lastTable = null;
   }
 
   committedOffset(): bigint | null {
@@ -193,10 +202,9 @@ export class InMemoryWindowStore<K, V> implements WindowStore<K, V> {
   close(): void {
     this.isOpen = false;
     this.#changelog = null;
-    this.#lastWindows = undefined;
-    this.#windows.clear();
-    this.#expiry.clear();
-    this.#idle.clear();
+    this.#lastTable = null;
+    this.#keys.letGo();
+    this.#slices.clear();
     this.#observedStreamTime = -1;
   }
 
@@ -211,99 +219,117 @@ export class InMemoryWindowStore<K, V> implements WindowStore<K, V> {
     return Math.floor(windowStart / this.segmentMs) < Math.floor(limit / this.segmentMs);
   }
 
-  /** False if the store no longer keeps the window. */
-  #set(key: K, stored: unknown, windowStart: number, timestamp: number): boolean {
-    if (windowStart > this.#observedStreamTime) {
-      this.#observedStreamTime = windowStart;
-      this.#expiry.advanceTo(windowStart - this.#retentionMs);
-    }
-    // What nobody can read any more is not kept, even where it counts as written.
-    if (this.#isExpired(windowStart)) return !this.#isForgotten(windowStart);
-    const isLast = this.#lastWindows !== undefined && key === this.#lastKey;
-    const mapKey = isLast ? (this.#lastWindows as KeyWindows<K>).mapKey : this.#keys.mapKey(key);
-    let windows = isLast ? this.#lastWindows : this.#windows.get(mapKey);
-    if (stored === null) {
-      if (windows?.remove(windowStart) === true && windows.isEmpty) this.#idle.emptied(windows);
-      return true;
-    }
-    if (windows === undefined) {
-      windows = new KeyWindows(this.#keys.own(key), mapKey);
-      this.#windows.add(mapKey, windows);
-    }
-    if (windows.put(windowStart, stored, timestamp)) {
-      this.#expiry.add(windowStart, windows);
-      if (windows.count === 1) this.#idle.filled();
-    }
+  /** Observes the start of a window that is written; false if nobody can read the window any more, so that it is not kept. */
+  #advance(windowStart: number): boolean {
+    if (windowStart <= this.#observedStreamTime) return !this.#isExpired(windowStart);
+    this.#observedStreamTime = windowStart;
+    if (this.#slices.advanceTo(windowStart - this.#retentionMs)) this.#lastTable = null;
     return true;
   }
 
-  #forget(windows: KeyWindows<K>): void {
-    this.#windows.delete(windows.mapKey);
-    if (windows === this.#lastWindows) this.#lastWindows = undefined;
+  /** Writes the key to the start of the buffer of `keys`, if it is not there; returns its end. */
+  #hold(key: K): number {
+    if (!this.#keys.holds(key)) this.#lastTable = null;
+    return this.#keys.hold(key);
   }
 
+  /** `WindowTable.nearest` of the key that is held. */
+  #nearest(table: WindowTable, keyEnd: number, windowStart: number): number {
+    if (table !== this.#lastTable || this.#last !== NO_ROW) {
+      const from = table === this.#lastTable ? this.#last : NO_ROW;
+      this.#last = table.nearest(this.#keys.buffer, 0, keyEnd, windowStart, from);
+      this.#lastTable = table;
+    }
+    return this.#last;
+  }
+
+  #set(
+    table: WindowTable,
+    nearest: number,
+    source: Buffer,
+    start: number,
+    end: number,
+    windowStart: number,
+    timestamp: number,
+  ): void {
+    const { row: stored } = this.#values;
+    const isThere = nearest !== NO_ROW && table.startOf(nearest) === windowStart;
+    const row = isThere
+      ? nearest
+      : table.add(nearest, source, start, end, windowStart, stored.end - stored.start);
+    table.set(row, stored.buffer, stored.start, stored.end, this.#isTimestamped ? timestamp : -1);
+    this.#last = row;
+  }
+
+  #remove(table: WindowTable, nearest: number, windowStart: number): void {
+    if (nearest === NO_ROW || table.startOf(nearest) !== windowStart) return;
+    table.remove(nearest);
+    this.#lastTable = null;
+  }
+
+  /** A key's live windows, newest first. */
   #ofKey(key: K, from: number, to: number): WindowEntry<K, V>[] {
-    const windows = this.#windows.get(this.#keys.mapKey(key));
     const found: WindowEntry<K, V>[] = [];
-    if (windows === undefined) return found;
-    for (let i = 0; i < windows.count; i++) {
-      const start = windows.startAt(i);
-      if (start > to) break;
-      if (start >= from && !this.#isExpired(start)) found.push(this.#view(windows, i));
+    const own = this.#keys.own(key);
+    const keyEnd = this.#hold(key);
+    for (const table of this.#slices.between(from, to)) {
+      let row = this.#nearest(table, keyEnd, to);
+      for (; row !== NO_ROW && table.startOf(row) >= from; row = table.olderOf(row)) {
+        const start = table.startOf(row);
+        if (start <= to && !this.#isExpired(start)) found.push(this.#view(own, table, row));
+      }
     }
     return found;
   }
 
   /** Live windows of a range of keys and starts, in the store's order. */
-  #scan(first: K | null, last: K | null, from: number, to: number): Found<K>[] {
+  #scan(first: K | null, last: K | null, from: number, to: number): Found[] {
     const lowest = first === null ? null : this.#keys.latin1(first);
     const highest = last === null ? null : this.#keys.latin1(last);
-    const found: Found<K>[] = [];
+    const found: Found[] = [];
     if (isInvalidRange(lowest, highest, this.name, this.#context?.logger)) return found;
-    for (const windows of this.#windows.values()) {
-      if (lowest !== null && this.#sortKey(windows) < lowest) continue;
-      if (highest !== null && this.#sortKey(windows) > highest) continue;
-      for (let i = 0; i < windows.count; i++) {
-        const start = windows.startAt(i);
-        if (start >= from && start <= to && !this.#isExpired(start)) found.push({ windows, start });
+    for (const table of this.#slices.between(from, to)) {
+      for (const newest of table.newest()) {
+        const { buffer, start: keyStart, end: keyEnd } = table.key(newest);
+        const text = buffer.toString('latin1', keyStart, keyEnd);
+        if (lowest !== null && text < lowest) continue;
+        if (highest !== null && text > highest) continue;
+        for (let row = newest; row !== NO_ROW; row = table.olderOf(row)) {
+          const start = table.startOf(row);
+          if (start >= from && start <= to && !this.#isExpired(start)) found.push({ text, start });
+        }
       }
     }
     const { segmentMs } = this;
-    return found.sort((a, b) =>
-      compareWindows(
-        segmentMs,
-        this.#sortKey(a.windows),
-        a.start,
-        this.#sortKey(b.windows),
-        b.start,
-      ),
-    );
+    return found.sort((a, b) => compareWindows(segmentMs, a.text, a.start, b.text, b.start));
   }
 
-  *#walk(found: readonly Found<K>[]): IterableIterator<WindowEntry<K, V>> {
+  *#walk(found: readonly Found[]): IterableIterator<WindowEntry<K, V>> {
     this.measures.openIterators++;
     try {
-      for (const { windows, start } of found) {
-        const index = windows.indexOf(start);
-        if (index >= 0) yield this.#view(windows, index);
+      for (const { text, start } of found) {
+        // Either may be gone since the walk began.
+        const table = this.#slices.at(start);
+        if (table === null) continue;
+        const end = this.#keys.writeLatin1(text);
+        const row = table.nearest(this.#keys.buffer, 0, end, start);
+        if (row === NO_ROW || table.startOf(row) !== start) continue;
+        yield this.#view(this.#keys.fromLatin1(text), table, row);
       }
     } finally {
       this.measures.openIterators--;
     }
   }
 
-  #view(windows: KeyWindows<K>, index: number): WindowEntry<K, V> {
-    const start = windows.startAt(index);
-    const key = new Windowed(windows.key, start, start + this.windowSizeMs);
-    const stored = windows.storedAt(index);
-    const value = this.#values.fromStored(stored);
-    const timestamp = windows.timestampAt(index);
+  #view(key: K, table: WindowTable, row: number): WindowEntry<K, V> {
+    const start = table.startOf(row);
+    const windowed = new Windowed(key, start, start + this.windowSizeMs);
+    const timestamp = table.timestamp(row);
+    const stored = table.value(row);
     const headers = this.#values.headersOf(stored);
-    return headers === undefined ? { key, value, timestamp } : { key, value, timestamp, headers };
-  }
-
-  #sortKey(windows: KeyWindows<K>): string {
-    windows.sortKey ??= this.#keys.latin1(windows.key);
-    return windows.sortKey;
+    const value = this.#values.read(stored);
+    return headers === undefined
+      ? { key: windowed, value, timestamp }
+      : { key: windowed, value, timestamp, headers };
   }
 }

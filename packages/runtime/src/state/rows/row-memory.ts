@@ -34,6 +34,8 @@ export class RowMemory {
   readonly #free = new Int32Array(CLASSES);
   /** Numbers of chunks that were for one large block. */
   readonly #freeChunks: number[] = [];
+  /** Numbers of chunks with memory that nothing was taken from since the last reset. */
+  readonly #readyChunks: number[] = [];
   #top = 1;
   #topChunk = 0;
   #takenBytes = 0;
@@ -75,10 +77,7 @@ export class RowMemory {
     this.#takenBytes -= size;
     const chunk = address >>> CHUNK_SHIFT;
     if (size > ROW_CHUNK_BYTES / 2) {
-      this.bytes[chunk] = EMPTY;
-      this.ints[chunk] = new Int32Array(0);
-      this.floats[chunk] = new Float64Array(0);
-      this.#freeChunks.push(chunk);
+      this.#release(chunk);
       return;
     }
     const sizeClass = classOf(size);
@@ -88,12 +87,34 @@ export class RowMemory {
     this.#free[sizeClass] = address;
   }
 
+  /** What the chunks take, whether or not blocks are in use, bytes. */
+  get reservedBytes(): number {
+    let sum = 0;
+    for (const { length } of this.bytes) sum += length;
+    return sum;
+  }
+
+  /** Gives back all blocks, and keeps the chunks for those to come. */
+  reset(): void {
+    this.#free.fill(0);
+    this.#freeChunks.length = 0;
+    this.#readyChunks.length = 0;
+    for (let chunk = this.bytes.length - 1; chunk > 0; chunk--) {
+      if ((this.bytes[chunk] as Buffer).length === ROW_CHUNK_BYTES) this.#readyChunks.push(chunk);
+      else this.#release(chunk);
+    }
+    this.#top = 1;
+    this.#topChunk = 0;
+    this.#takenBytes = 0;
+  }
+
   clear(): void {
     this.bytes.length = 0;
     this.ints.length = 0;
     this.floats.length = 0;
     this.#free.fill(0);
     this.#freeChunks.length = 0;
+    this.#readyChunks.length = 0;
     this.#setChunk(0, ROW_CHUNK_MIN_BYTES);
     this.#top = 1;
     this.#topChunk = 0;
@@ -131,9 +152,10 @@ export class RowMemory {
       before.copy(this.bytes[this.#topChunk] as Buffer);
       return;
     }
-    this.#topChunk = this.#freeChunk();
+    const ready = this.#readyChunks.pop();
+    this.#topChunk = ready ?? this.#freeChunk();
     this.#top = 0;
-    this.#setChunk(this.#topChunk, ROW_CHUNK_BYTES);
+    if (ready === undefined) this.#setChunk(this.#topChunk, ROW_CHUNK_BYTES);
   }
 
   #takeChunk(size: number): number {
@@ -151,6 +173,13 @@ export class RowMemory {
         'Use a persistent store, or more partitions.',
       { context: { takenBytes: this.#takenBytes } },
     );
+  }
+
+  #release(chunk: number): void {
+    this.bytes[chunk] = EMPTY;
+    this.ints[chunk] = new Int32Array(0);
+    this.floats[chunk] = new Float64Array(0);
+    this.#freeChunks.push(chunk);
   }
 
   #setChunk(chunk: number, size: number): void {

@@ -15,7 +15,7 @@ export const NO_ROW = 0;
  *   3  address of the value if it has outgrown that room, else 0; such a block begins with its size
  *   4  timestamp, a float64
  *   6  address of the value that was kept beside it, else 0
- *   7  the key's bytes, then the value's
+ *   7  what whoever uses the table keeps of each row, if anything; the key's bytes, then the value's
  */
 const KEY_LENGTH = 0;
 const VALUE_LENGTH = 1;
@@ -23,6 +23,8 @@ const MARKS_AND_ROOM = 2;
 const OUTSIDE = 3;
 const KEPT = 6;
 const HEAD_BYTES = 28;
+/** First int32 of a row that belongs to whoever uses the table, if it asked for some. */
+export const ROW_EXTRA_INT = 7;
 const TIMESTAMP_FLOATS = 2;
 const MARKS_MASK = 0xff;
 const ROOM_SHIFT = 8;
@@ -49,7 +51,14 @@ export class RowTable {
   #slots = new Int32Array(2 * ROW_SLOTS_MIN);
   #mask = ROW_SLOTS_MIN - 1;
   #count = 0;
+  #lastHash = 0;
   readonly #span: ByteSpan = { buffer: Buffer.alloc(0), start: 0, end: 0 };
+  readonly #headBytes: number;
+
+  /** @param extraBytes of each row for whoever uses the table, from `ROW_EXTRA_INT` on; a multiple of 4 */
+  constructor(extraBytes = 0) {
+    this.#headBytes = HEAD_BYTES + extraBytes;
+  }
 
   get rowCount(): number {
     return this.#count;
@@ -61,7 +70,8 @@ export class RowTable {
   }
 
   find(source: Buffer, start: number, end: number): number {
-    return this.#find(hashBytes(source, start, end), source, start, end);
+    this.#lastHash = hashBytes(source, start, end);
+    return this.#find(this.#lastHash, source, start, end);
   }
 
   /** The row of this key, which has no value if it is new. */
@@ -69,24 +79,36 @@ export class RowTable {
     const hash = hashBytes(source, start, end);
     const found = this.#find(hash, source, start, end);
     if (found !== NO_ROW) return found;
-    if (this.#count + 1 > (this.#mask + 1) * MAX_LOAD) this.#rehash(2 * (this.#mask + 1));
+    return this.#add(hash, source, start, end, valueBytes);
+  }
+
+  /** A row of the key that `find` was called with last, and did not find. */
+  addMissing(source: Buffer, start: number, end: number, valueBytes: number): number {
+    return this.#add(this.#lastHash, source, start, end, valueBytes);
+  }
+
+  /** A row that is not found; its key may be that of another one. */
+  addUnlisted(source: Buffer, start: number, end: number, valueBytes: number): number {
     const keyLength = end - start;
     const room = valueBytes > ROW_INLINE_VALUE_MAX_BYTES ? 0 : valueBytes;
-    const size = RowMemory.blockBytes(HEAD_BYTES + keyLength + room);
+    const size = RowMemory.blockBytes(this.#headBytes + keyLength + room);
     const row = this.memory.take(size);
     const ints = this.#ints(row);
     const at = intOf(row);
     ints[at + KEY_LENGTH] = keyLength;
     ints[at + VALUE_LENGTH] = NO_VALUE;
     // The block may be larger than was asked for.
-    const free = Math.min(size - HEAD_BYTES - keyLength, ROW_INLINE_VALUE_MAX_BYTES);
+    const free = Math.min(size - this.#headBytes - keyLength, ROW_INLINE_VALUE_MAX_BYTES);
     ints[at + MARKS_AND_ROOM] = free << ROOM_SHIFT;
     ints[at + OUTSIDE] = NO_ROW;
     ints[at + KEPT] = NO_ROW;
-    copyBytes(source, start, end, this.#bytes(row), byteOf(row) + HEAD_BYTES);
-    this.#place(hash, row);
-    this.#count++;
+    copyBytes(source, start, end, this.#bytes(row), byteOf(row) + this.#headBytes);
     return row;
+  }
+
+  /** From now on, another row of the same key is found in place of this one. */
+  relist(row: number, other: number): void {
+    this.#slots[2 * this.#slotOf(row) + 1] = other;
   }
 
   /** Its memory will be used again. */
@@ -97,11 +119,9 @@ export class RowTable {
 
   /** It is not found any more, but stays where it is until `release`. */
   unlist(row: number): void {
-    const { buffer, start, end } = this.key(row);
     const slots = this.#slots;
     const mask = this.#mask;
-    let slot = hashBytes(buffer, start, end) & mask;
-    while (slots[2 * slot + 1] !== row) slot = (slot + 1) & mask;
+    let slot = this.#slotOf(row);
     // Rows behind it that would not be found over a gap move up.
     for (let next = (slot + 1) & mask; slots[2 * next + 1] !== NO_ROW; next = (next + 1) & mask) {
       const home = (slots[2 * next] as number) & mask;
@@ -120,7 +140,14 @@ export class RowTable {
     const ints = this.#ints(row);
     const at = intOf(row);
     const room = (ints[at + MARKS_AND_ROOM] as number) >>> ROOM_SHIFT;
-    this.memory.give(row, HEAD_BYTES + (ints[at + KEY_LENGTH] as number) + room);
+    this.memory.give(row, this.#headBytes + (ints[at + KEY_LENGTH] as number) + room);
+  }
+
+  /** As `clear`, but keeps all memory for the rows to come. */
+  reset(): void {
+    this.memory.reset();
+    this.#slots.fill(0);
+    this.#count = 0;
   }
 
   clear(): void {
@@ -134,7 +161,7 @@ export class RowTable {
   key(row: number): ByteSpan {
     const span = this.#span;
     span.buffer = this.#bytes(row);
-    span.start = byteOf(row) + HEAD_BYTES;
+    span.start = byteOf(row) + this.#headBytes;
     span.end = span.start + (this.#ints(row)[intOf(row) + KEY_LENGTH] as number);
     return span;
   }
@@ -151,7 +178,7 @@ export class RowTable {
     const outside = ints[at + OUTSIDE] as number;
     if (outside === NO_ROW) {
       span.buffer = this.#bytes(row);
-      span.start = byteOf(row) + HEAD_BYTES + (ints[at + KEY_LENGTH] as number);
+      span.start = byteOf(row) + this.#headBytes + (ints[at + KEY_LENGTH] as number);
     } else {
       span.buffer = this.#bytes(outside);
       span.start = byteOf(outside) + BLOCK_HEAD_BYTES;
@@ -167,7 +194,7 @@ export class RowTable {
     const room = (ints[at + MARKS_AND_ROOM] as number) >>> ROOM_SHIFT;
     if (length <= room) {
       if (ints[at + OUTSIDE] !== NO_ROW) this.#releaseOutside(row);
-      const position = byteOf(row) + HEAD_BYTES + (ints[at + KEY_LENGTH] as number);
+      const position = byteOf(row) + this.#headBytes + (ints[at + KEY_LENGTH] as number);
       copyBytes(source, start, end, this.#bytes(row), position);
     } else {
       const block = this.#outsideFor(row, length);
@@ -254,7 +281,7 @@ export class RowTable {
     const room = (ints[at + MARKS_AND_ROOM] as number) >>> ROOM_SHIFT;
     const outside = ints[at + OUTSIDE] as number;
     const block = outside === NO_ROW ? 0 : (this.#ints(outside)[intOf(outside)] as number);
-    return RowMemory.blockBytes(HEAD_BYTES + (ints[at + KEY_LENGTH] as number) + room) + block;
+    return RowMemory.blockBytes(this.#headBytes + (ints[at + KEY_LENGTH] as number) + room) + block;
   }
 
   /** Orders two rows by the bytes of their keys. */
@@ -263,8 +290,8 @@ export class RowTable {
     const bBytes = this.#bytes(b);
     const aLength = this.#ints(a)[intOf(a) + KEY_LENGTH] as number;
     const bLength = this.#ints(b)[intOf(b) + KEY_LENGTH] as number;
-    const aStart = byteOf(a) + HEAD_BYTES;
-    const bStart = byteOf(b) + HEAD_BYTES;
+    const aStart = byteOf(a) + this.#headBytes;
+    const bStart = byteOf(b) + this.#headBytes;
     const common = Math.min(aLength, bLength);
     for (let i = 0; i < common; i++) {
       const difference = (aBytes[aStart + i] as number) - (bBytes[bStart + i] as number);
@@ -302,11 +329,29 @@ export class RowTable {
   #hasKey(row: number, source: Buffer, start: number, end: number): boolean {
     if (this.#ints(row)[intOf(row) + KEY_LENGTH] !== end - start) return false;
     const bytes = this.#bytes(row);
-    let at = byteOf(row) + HEAD_BYTES;
+    let at = byteOf(row) + this.#headBytes;
     for (let position = start; position < end; position++, at++) {
       if (bytes[at] !== source[position]) return false;
     }
     return true;
+  }
+
+  #add(hash: number, source: Buffer, start: number, end: number, valueBytes: number): number {
+    if (this.#count + 1 > (this.#mask + 1) * MAX_LOAD) this.#rehash(2 * (this.#mask + 1));
+    const row = this.addUnlisted(source, start, end, valueBytes);
+    this.#place(hash, row);
+    this.#count++;
+    return row;
+  }
+
+  /** Of a row that is listed. */
+  #slotOf(row: number): number {
+    const { buffer, start, end } = this.key(row);
+    const slots = this.#slots;
+    const mask = this.#mask;
+    let slot = hashBytes(buffer, start, end) & mask;
+    while (slots[2 * slot + 1] !== row) slot = (slot + 1) & mask;
+    return slot;
   }
 
   #place(hash: number, row: number): void {
@@ -371,10 +416,12 @@ function byteOf(address: number): number {
   return (address & (CHUNK_UNITS - 1)) * UNIT_BYTES;
 }
 
-function intOf(address: number): number {
+/** Where its row begins in its chunk's int32s. */
+export function intOf(address: number): number {
   return (address & (CHUNK_UNITS - 1)) << 1;
 }
 
-function floatOf(address: number): number {
+/** ... and in its float64s. */
+export function floatOf(address: number): number {
   return address & (CHUNK_UNITS - 1);
 }
