@@ -114,8 +114,12 @@ export type ProcessingHandling = HandlerAnswer | ProcessingExceptionHandler;
 export type DeserializationHandling = HandlerAnswer | DeserializationExceptionHandler;
 export type ProductionHandling = HandlerAnswer | ProductionExceptionHandler;
 
-/** What is done when a stream thread ends with an error (KIP-671). */
-export type UncaughtExceptionAnswer = 'replace-thread' | 'shutdown-client';
+/**
+ * What is done when a stream thread ends with an error (KIP-671): another thread takes its place, this
+ * client stops, or all instances of the application do. Threads are replaced 10 times within 10 minutes,
+ * later and later; an error that comes back more often stops the client.
+ */
+export type UncaughtExceptionAnswer = 'replace-thread' | 'shutdown-client' | 'shutdown-application';
 export type UncaughtExceptionHandler = (
   error: Error,
   threadName: string,

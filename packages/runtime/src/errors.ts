@@ -184,6 +184,13 @@ export class ShutdownError extends StreamsError {
   }
 }
 
+/** An instance of the application has told all of them to stop (KIP-671): `'shutdown-application'`. */
+export class ApplicationShutdownError extends StreamsError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('APPLICATION_SHUTDOWN', 'client', false, message, options);
+  }
+}
+
 /** A bug of ours; never caught by retry code. */
 export class InvariantError extends StreamsError {
   constructor(message: string, options?: ErrorOptions) {

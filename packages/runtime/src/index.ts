@@ -1,7 +1,15 @@
 export * from './public-dsl.ts';
 
 export { KafkaStreams } from './kafka-streams.ts';
-export type { CloseOptions, KafkaStreamsOptions } from './kafka-streams-options.ts';
+export type {
+  CloseOptions,
+  KafkaStreamsOptions,
+  RemoveStreamThreadOptions,
+  StreamTaskMetadata,
+  StreamThreadMetadata,
+} from './kafka-streams-options.ts';
+export type { TaskState } from './tasks/task-states.ts';
+export type { ThreadState } from './tasks/thread-states.ts';
 export type { StateChange, StreamsState } from './states.ts';
 export { connect, type ConnectOptions } from './topics/connect.ts';
 export { GroupProgress, type PartitionProgress } from './topics/group-progress.ts';
@@ -39,6 +47,7 @@ export type {
   UncaughtExceptionHandler,
 } from './error-handlers.ts';
 export {
+  ApplicationShutdownError,
   AssignmentVersionError,
   BufferFullError,
   CacheFlushError,

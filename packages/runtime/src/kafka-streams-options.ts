@@ -1,10 +1,12 @@
 import type { Logger } from 'pino';
 import type { KafkaJsClientOptions } from './client/kafkajs/kafkajs-client.ts';
-import type { StreamsClient } from './client/ports.ts';
+import type { StreamsClient, TopicPartition } from './client/ports.ts';
 import type { UncaughtExceptionHandler } from './error-handlers.ts';
 import type { Clock } from './platform/clock.ts';
 import type { YieldToEventLoop } from './platform/event-loop.ts';
 import type { Random } from './platform/random.ts';
+import type { TaskState } from './tasks/task-states.ts';
+import type { ThreadState } from './tasks/thread-states.ts';
 
 export interface KafkaStreamsOptions {
   /** A kafkajs instance of your own, with its brokers, TLS and SASL; bootstrap.servers is then not needed. */
@@ -21,6 +23,26 @@ export interface KafkaStreamsOptions {
   readonly clock?: Clock;
   readonly random?: Random;
   readonly yieldToEventLoop?: YieldToEventLoop;
+}
+
+/** A stream thread of a client (KIP-744). */
+export interface StreamThreadMetadata {
+  readonly name: string;
+  readonly state: ThreadState;
+  readonly tasks: readonly StreamTaskMetadata[];
+}
+
+export interface StreamTaskMetadata {
+  /** `<subtopology>_<partition>`. */
+  readonly taskId: string;
+  readonly state: TaskState;
+  /** Its input partitions. */
+  readonly inputs: readonly TopicPartition[];
+}
+
+export interface RemoveStreamThreadOptions {
+  /** Longest time until the thread has left the group, ms; default 60,000. */
+  readonly timeoutMs?: number;
 }
 
 export interface CloseOptions {

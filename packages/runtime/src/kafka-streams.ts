@@ -11,7 +11,13 @@ import { loadConfig } from './config/load-config.ts';
 import type { StreamsConfig } from './config/streams-config.ts';
 import { InvariantError, TopologyError } from './errors.ts';
 import { openClient } from './open-client.ts';
-import type { CloseOptions, KafkaStreamsOptions } from './kafka-streams-options.ts';
+import type { UncaughtExceptionAnswer } from './error-handlers.ts';
+import type {
+  CloseOptions,
+  KafkaStreamsOptions,
+  RemoveStreamThreadOptions,
+  StreamThreadMetadata,
+} from './kafka-streams-options.ts';
 import {
   CLEAN_UP_INTERVAL_MIN_MS,
   CLOSE_TIMEOUT_DEFAULT_MS,
@@ -36,8 +42,11 @@ import { StateDirectory } from './state/directory/state-directory.ts';
 import { StateMachine } from './state-machine.ts';
 import type { StateChange, StreamsEvent, StreamsState } from './states.ts';
 import { streamsStates, streamsTransitions } from './states.ts';
+import { shutDownApplication } from './tasks/application-shutdown.ts';
 import { GlobalThread } from './tasks/global-thread.ts';
 import { StreamThread } from './tasks/stream-thread.ts';
+import { ThreadPool } from './tasks/thread-pool.ts';
+import { ThreadShares } from './tasks/thread-shares.ts';
 import type { BuiltTopology } from './topology/built-topology.ts';
 import type { Topology } from './topology/topology.ts';
 import { bindTopology } from './topology/topology.ts';
@@ -68,7 +77,8 @@ export class KafkaStreams {
   readonly #clientId: string;
   #client: StreamsClient | null = null;
   #admin: AdminPort | null = null;
-  #threads: StreamThread[] = [];
+  readonly #threads: ThreadPool<StreamThread>;
+  readonly #shares: ThreadShares;
   /** Keeps the global stores; null if the topology has none. */
   #globalThread: GlobalThread | null = null;
   #matcher: TopicMatcher | null = null;
@@ -77,8 +87,11 @@ export class KafkaStreams {
   #cleanUpTimer: Timer | null = null;
   readonly #eventLoopLag = new WindowedValues();
   #eventLoopWatch: EventLoopWatch | null = null;
-  #failedThreadCount = 0;
+  #failedGlobalThreadCount = 0;
+  #isPaused = false;
   #failure: Error | null = null;
+  /** Why all instances of the application are to stop; null: they are not. */
+  #applicationShutdownReason: string | null = null;
   #closing: Promise<boolean> | null = null;
   readonly #ended: Promise<void>;
   #end: () => void = () => undefined;
@@ -118,6 +131,8 @@ export class KafkaStreams {
       sampleCount: this.#config.get('metrics.num.samples'),
       clock: this.#clock,
     });
+    this.#shares = new ThreadShares(this.#config, this.#topology.global !== null);
+    this.#threads = this.#createThreadPool();
     const description = topology.describe().toString();
     this.#measure(applicationId, description);
   }
@@ -177,16 +192,61 @@ export class KafkaStreams {
       // With global stores only, nothing is left to be done by stream threads.
       const threadCount =
         this.#topology.subtopologies.length === 0 ? 0 : this.#config.get('num.stream.threads');
-      for (let index = 1; index <= threadCount; index++) {
-        this.#threads.push(this.#createThread(index));
-      }
-      for (const thread of [...this.#threads]) thread.start();
+      this.#threads.start(threadCount);
       if (threadCount === 0) this.#onThreadState();
       this.#matcher.start();
     } catch (error) {
       await this.#shutDownWith(error as Error);
       throw error;
     }
+  }
+
+  /**
+   * One more stream thread, which takes part in the next rebalance (KIP-663). Returns its name, or null
+   * unless the client is RUNNING or REBALANCING.
+   */
+  addStreamThread(): string | null {
+    if (!this.#isUp || this.#topology.subtopologies.length === 0) return null;
+    return this.#threads.add();
+  }
+
+  /**
+   * One stream thread less (KIP-663): it finishes the records in hand, commits and leaves the group, as
+   * a static member, too; its tasks go to the others. Resolves with its name, or with null if there is
+   * none, or unless the client is RUNNING or REBALANCING. With no thread left nothing is processed here.
+   * Not to be awaited by a user function, for which the thread waits.
+   */
+  removeStreamThread(options: RemoveStreamThreadOptions = {}): Promise<string | null> {
+    if (!this.#isUp) return Promise.resolve(null);
+    return this.#threads.remove(options.timeoutMs ?? CLOSE_TIMEOUT_DEFAULT_MS);
+  }
+
+  /**
+   * Stops processing, punctuating and restoring, but not fetching, until `resume()` (KIP-834). The client
+   * stays in its group with its tasks, and commits what is done. Before `start()`, too. Global stores are
+   * kept up to date meanwhile.
+   */
+  pause(): void {
+    this.#isPaused = true;
+  }
+
+  /** Goes on after `pause()`. */
+  resume(): void {
+    this.#isPaused = false;
+    for (const thread of this.#threads.threads) thread.resumed();
+  }
+
+  get isPaused(): boolean {
+    return this.#isPaused;
+  }
+
+  /** The stream threads of this client now, with their states and tasks. */
+  threads(): readonly StreamThreadMetadata[] {
+    return this.#threads.threads.map(({ name, state, tasks }) => ({
+      name,
+      state,
+      tasks: tasks.map((task) => ({ taskId: task.name, state: task.state, inputs: task.inputs })),
+    }));
   }
 
   /**
@@ -227,7 +287,9 @@ export class KafkaStreams {
       this.#logger.debug({ err: error, step }, 'a step of the stop failed');
     });
     this.#matcher?.stop();
-    const reports = await Promise.all(this.#threads.map((thread) => thread.stop(steps.leftMs)));
+    const reports = [...(await this.#threads.stop(steps.leftMs))];
+    await steps.run('end the threads that were removed', () => this.#threads.left());
+    await this.#tellApplication(steps);
     // After those that read its stores.
     if (this.#globalThread !== null) reports.push(await this.#globalThread.stop(steps.leftMs));
     const client = this.#client;
@@ -249,6 +311,45 @@ export class KafkaStreams {
   }
 
   // ----------------------------------------------------------------------------------- threads
+
+  get #isUp(): boolean {
+    return this.state === 'RUNNING' || this.state === 'REBALANCING';
+  }
+
+  #createThreadPool(): ThreadPool<StreamThread> {
+    return new ThreadPool({
+      create: (index, onFailed) => this.#createThread(index, onFailed),
+      clock: this.#clock,
+      logger: this.#logger,
+      stopTimeoutMs: this.#config.get('task.timeout.ms'),
+      ask: (error, threadName) => this.#askUncaughtHandler(error, threadName),
+      onChanged: (isReplacing) => {
+        this.#shares.shareAmong(this.#threads.threads.length);
+        if (isReplacing) this.#states.tryFire('rebalance');
+        this.#onThreadState();
+      },
+      onGivenUp: (error, answer) => {
+        if (answer === 'shutdown-application') this.#applicationShutdownReason ??= error.message;
+        void this.#shutDownWith(error);
+      },
+    });
+  }
+
+  /** Once the own threads are gone: the rebalance that it takes waits for none of them. */
+  async #tellApplication(steps: BoundedSteps): Promise<void> {
+    const reason = this.#applicationShutdownReason;
+    const client = this.#client;
+    if (reason === null || client === null) return;
+    await steps.run('shut down the application', () =>
+      shutDownApplication({
+        client,
+        config: this.#config,
+        processId: this.#processId,
+        reason,
+        logger: this.#logger,
+      }),
+    );
+  }
 
   #lockState(): Promise<StateDirectory> {
     return StateDirectory.open({
@@ -278,7 +379,7 @@ export class KafkaStreams {
   }
 
   #ownsTask(task: string): boolean {
-    return this.#threads.some((thread) => thread.hasTask(task));
+    return this.#threads.threads.some((thread) => thread.hasTask(task));
   }
 
   async #releaseState(isClean: boolean): Promise<void> {
@@ -302,7 +403,7 @@ export class KafkaStreams {
       intervalMs: this.#config.get('metadata.max.age.ms'),
       logger: this.#logger,
       onChanged: () => {
-        for (const thread of this.#threads) thread.topicsChanged();
+        for (const thread of this.#threads.threads) thread.topicsChanged();
       },
     });
   }
@@ -330,21 +431,21 @@ export class KafkaStreams {
       },
       // It has no replacement: what tasks join with would be out of date from here on.
       onFailed: (error) => {
-        this.#failedThreadCount++;
-        // Asked as for any thread, but there is only one answer.
-        this.#askUncaughtHandler(error, `${this.#clientId}-GlobalStreamThread`);
+        this.#failedGlobalThreadCount++;
+        const answer = this.#askUncaughtHandler(error, `${this.#clientId}-GlobalStreamThread`);
+        if (answer === 'shutdown-application') this.#applicationShutdownReason ??= error.message;
         void this.#shutDownWith(error);
       },
     });
     await this.#globalThread.start();
   }
 
-  #createThread(index: number): StreamThread {
+  #createThread(index: number, onFailed: (error: Error) => void): StreamThread {
     const client = this.#client as StreamsClient;
     const admin = this.#admin as AdminPort;
     const matcher = this.#matcher as TopicMatcher;
     const name = `${this.#clientId}-StreamThread-${String(index)}`;
-    const thread: StreamThread = new StreamThread({
+    return new StreamThread({
       index,
       name,
       clientId: this.#clientId,
@@ -361,17 +462,16 @@ export class KafkaStreams {
       yieldToEventLoop: this.#options.yieldToEventLoop ?? yieldToEventLoop,
       logger: this.#logger,
       metrics: this.#metrics,
+      shares: this.#shares,
+      isPaused: () => this.#isPaused,
       onState: () => {
         this.#onThreadState();
       },
       onRestore: (progress) => {
         this.#onRestore(progress);
       },
-      onFailed: (error) => {
-        this.#onThreadFailed(thread, index, error);
-      },
+      onFailed,
     });
-    return thread;
   }
 
   async #ensureTopics(matcher: TopicMatcher, admin: AdminPort): Promise<TopicsReady> {
@@ -391,33 +491,20 @@ export class KafkaStreams {
 
   #onThreadState(): void {
     const isGlobalReady = this.#globalThread === null || this.#globalThread.state === 'RUNNING';
-    const areThreadsReady = this.#threads.every((thread) => thread.state === 'RUNNING');
-    const areThreadsThere = this.#threads.length > 0 || this.#topology.subtopologies.length === 0;
+    const { threads } = this.#threads;
+    const areThreadsReady = threads.every((thread) => thread.state === 'RUNNING');
+    const areThreadsThere = threads.length > 0 || this.#topology.subtopologies.length === 0;
     if (isGlobalReady && areThreadsThere && areThreadsReady) {
       if (this.state === 'REBALANCING') this.#states.tryFire('allRunning');
     } else if (
       this.state === 'RUNNING' &&
-      this.#threads.some(
-        ({ state }) => state === 'PARTITIONS_REVOKED' || state === 'PARTITIONS_ASSIGNED',
-      )
+      threads.some(({ state }) => state === 'PARTITIONS_REVOKED' || state === 'PARTITIONS_ASSIGNED')
     ) {
       this.#states.tryFire('rebalance');
     }
   }
 
-  #onThreadFailed(thread: StreamThread, index: number, error: Error): void {
-    this.#failedThreadCount++;
-    const answer = this.#askUncaughtHandler(error, thread.name);
-    if (answer === 'replace-thread' && this.#closing === null) {
-      this.#replace(thread, index).catch((failure: unknown) => {
-        void this.#shutDownWith(failure as Error);
-      });
-      return;
-    }
-    void this.#shutDownWith(error);
-  }
-
-  #askUncaughtHandler(error: Error, threadName: string): 'replace-thread' | 'shutdown-client' {
+  #askUncaughtHandler(error: Error, threadName: string): UncaughtExceptionAnswer {
     const handler = this.#options.uncaughtExceptionHandler;
     if (handler === undefined) return 'shutdown-client';
     try {
@@ -426,15 +513,6 @@ export class KafkaStreams {
       this.#logger.error({ err: failure }, 'the uncaught exception handler failed');
       return 'shutdown-client';
     }
-  }
-
-  async #replace(thread: StreamThread, index: number): Promise<void> {
-    this.#logger.warn({ thread: thread.name }, 'replacing the stream thread');
-    await thread.stop(this.#config.get('task.timeout.ms'));
-    if (this.#closing !== null) return;
-    const next = this.#createThread(index);
-    this.#threads = this.#threads.map((other) => (other === thread ? next : other));
-    next.start();
   }
 
   /** To ERROR, once; a close that is under way goes on as it is. */
@@ -469,8 +547,8 @@ export class KafkaStreams {
       topologyDescription,
       state: () => this.state,
       stateIndex: () => streamsStates.indexOf(this.state),
-      aliveThreadCount: () => this.#threads.filter(({ state }) => state !== 'DEAD').length,
-      failedThreadCount: () => this.#failedThreadCount,
+      aliveThreadCount: () => this.#threads.threads.filter(({ state }) => state !== 'DEAD').length,
+      failedThreadCount: () => this.#threads.failedCount + this.#failedGlobalThreadCount,
       eventLoopLag: this.#eventLoopLag,
     });
   }

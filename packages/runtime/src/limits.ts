@@ -49,6 +49,15 @@ export const RESTORE_PROGRESS_INTERVAL_MS = 1_000;
 
 /** Least distance at which the cluster is asked for all its topics, ms; only sources by pattern need that. */
 export const TOPIC_REFRESH_MIN_MS = 100;
+/** Stream threads that failed and are replaced, within the window; one more ends the client. */
+export const THREAD_REPLACEMENTS_MAX = 10;
+export const THREAD_REPLACEMENTS_WINDOW_MS = 10 * 60_000;
+/** Wait before the second replacement within the window, ms; doubled for each one after that, up to the maximum. */
+export const THREAD_REPLACEMENT_BACKOFF_MS = 100;
+export const THREAD_REPLACEMENT_BACKOFF_MAX_MS = 10_000;
+/** Of the reason with which one instance stops all of them, characters. */
+export const SHUTDOWN_REASON_MAX_CHARS = 2_000;
+
 /** Wait before something that timed out is tried again, ms. */
 export const RETRY_BACKOFF_MS = 100;
 

@@ -1,5 +1,9 @@
 import type { MemberAssignment, TopicPartition } from '../client/ports.ts';
-import { MisconfiguredTopicError, MissingSourceTopicError } from '../errors.ts';
+import {
+  ApplicationShutdownError,
+  MisconfiguredTopicError,
+  MissingSourceTopicError,
+} from '../errors.ts';
 import type { TaskId } from '../operators/task-context.ts';
 import type { TaskName } from '../tasks/task-id.ts';
 import { taskName } from '../tasks/task-id.ts';
@@ -22,6 +26,11 @@ export function readAssignment(
   }
   if (data.error === assignmentErrorCodes.misconfiguredTopic) {
     throw new MisconfiguredTopicError(data.errorMessage);
+  }
+  if (data.error === assignmentErrorCodes.applicationShutdown) {
+    throw new ApplicationShutdownError(
+      `An instance of the application has told all of them to stop: ${data.errorMessage}`,
+    );
   }
   const topics = new Map(topology.subtopologies.map((s) => [s.id, new Set(s.sourceTopics)]));
   return new Map(

@@ -26,6 +26,10 @@ export async function assignAsLeader(
     memberId,
     ...decodeSubscription(userData),
   }));
+  for (const { shutdownReason = null } of subscriptions) {
+    if (shutdownReason === null) continue;
+    return refuse(members, assignmentErrorCodes.applicationShutdown, shutdownReason);
+  }
   let ready: TopicsReady;
   try {
     ready = await ensureTopics();

@@ -14,11 +14,15 @@ const subscription = {
     { subtopology: 0, partition: 1 },
     { subtopology: 3, partition: 2 },
   ],
+  shutdownReason: null,
 };
 
 describe('user data of the group protocol', () => {
   it('comes back as it went', () => {
-    expect(decodeSubscription(encodeSubscription(subscription))).toEqual(subscription);
+    for (const shutdownReason of [null, 'no hope']) {
+      const data = { ...subscription, shutdownReason };
+      expect(decodeSubscription(encodeSubscription(data))).toEqual(data);
+    }
     const assignment = {
       error: 1 as const,
       errorMessage: 'no topic',
@@ -31,7 +35,10 @@ describe('user data of the group protocol', () => {
     expect(decodeAssignment(encodeAssignment(assignment))).toEqual(assignment);
   });
 
-  it('takes the assignment of version 1, which named no source topics', () => {
+  it('takes the data of version 1, which had neither source topics nor a reason to shut down', () => {
+    const first = encodeSubscription({ ...subscription, shutdownReason: 'unknown then' });
+    first.writeInt16BE(1, 2);
+    expect(decodeSubscription(first)).toEqual(subscription);
     const assignment = {
       error: 0 as const,
       errorMessage: '',
@@ -72,7 +79,8 @@ describe('user data of the group protocol', () => {
       expect(() => decodeSubscription(data.subarray(0, length))).toThrow();
     }
     const huge = encodeSubscription({ ...subscription, activeTasks: [] });
-    huge.writeInt32BE(0x7fffffff, huge.length - 4);
+    // Before the reason to shut down, which is null.
+    huge.writeInt32BE(0x7fffffff, huge.length - 6);
     expect(() => decodeSubscription(huge)).toThrow(/names 2147483647 tasks/);
   });
 });

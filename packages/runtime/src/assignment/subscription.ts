@@ -10,6 +10,8 @@ export interface SubscriptionData {
   /** Generation in which it got its tasks; -1 none. The later claim on a task wins. */
   readonly generation: number;
   readonly activeTasks: readonly TaskId[];
+  /** Why all instances are to stop (KIP-671); null: they are not. Version 1 had none. */
+  readonly shutdownReason?: string | null;
 }
 
 /** What the leader answers. */
@@ -29,11 +31,13 @@ export const assignmentErrorCodes = {
   none: 0,
   missingSourceTopic: 1,
   misconfiguredTopic: 2,
+  /** All instances stop; the message says why. */
+  applicationShutdown: 3,
 } as const;
 
 export type AssignmentErrorCode = (typeof assignmentErrorCodes)[keyof typeof assignmentErrorCodes];
 
-const SUBSCRIPTION_VERSION = 1;
+const SUBSCRIPTION_VERSION = 2;
 const ASSIGNMENT_VERSION = 2;
 const READABLE_FROM = 1;
 
@@ -42,15 +46,17 @@ export function encodeSubscription(data: SubscriptionData): Buffer {
   writer.writeString(data.processId);
   writer.writeInt32(data.generation);
   writeTasks(writer, data.activeTasks);
+  writer.writeNullableString(data.shutdownReason ?? null);
   return Buffer.from(writer.toBuffer());
 }
 
 export function decodeSubscription(buffer: Buffer): SubscriptionData {
-  const reader = openUserData(buffer, "A member's subscription", SUBSCRIPTION_VERSION);
+  const { reader, version } = openUserData(buffer, "A member's subscription", SUBSCRIPTION_VERSION);
   return {
     processId: reader.readString(),
     generation: reader.readInt32(),
     activeTasks: readTasks(reader),
+    shutdownReason: version < 2 ? null : reader.readNullableString(),
   };
 }
 
@@ -64,12 +70,12 @@ export function encodeAssignment(data: AssignmentData): Buffer {
 }
 
 export function decodeAssignment(buffer: Buffer): AssignmentData {
-  const reader = openUserData(buffer, "The leader's assignment", ASSIGNMENT_VERSION);
+  const { reader, version } = openUserData(buffer, "The leader's assignment", ASSIGNMENT_VERSION);
   return {
     error: reader.readInt16() as AssignmentErrorCode,
     errorMessage: reader.readString(),
     activeTasks: readTasks(reader),
-    sourceTopics: reader.remaining === 0 ? new Map() : readSourceTopics(reader),
+    sourceTopics: version < 2 ? new Map() : readSourceTopics(reader),
   };
 }
 

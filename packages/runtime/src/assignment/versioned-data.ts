@@ -10,7 +10,11 @@ export const USER_DATA_MAGIC = 0x4d72;
  * A reader takes what it knows and leaves what follows, so members of two versions can share a group
  * during an upgrade; where that is not possible, the writer says so and the reader refuses by name.
  */
-export function openUserData(data: Buffer, what: string, ownVersion: number): Reader {
+export function openUserData(
+  data: Buffer,
+  what: string,
+  ownVersion: number,
+): { readonly reader: Reader; readonly version: number } {
   if (data.length > USER_DATA_MAX_BYTES) {
     throw new AssignmentVersionError(
       `${what} has ${String(data.length)} bytes; at most ${String(USER_DATA_MAX_BYTES)} are read`,
@@ -30,5 +34,5 @@ export function openUserData(data: Buffer, what: string, ownVersion: number): Re
       { context: { version, readableFrom, ownVersion } },
     );
   }
-  return new Reader(data, 6);
+  return { reader: new Reader(data, 6), version };
 }

@@ -13,6 +13,7 @@ import {
 } from '@millrace/protocol';
 import type { JoinGroupRequest, OffsetFetchRequest } from '@millrace/protocol';
 import {
+  AssignmentVersionError,
   InvariantError,
   RebalanceInProgressError,
   TaskMigratedError,
@@ -323,6 +324,14 @@ describe('GroupMember', () => {
     expect(fatal()?.message).toMatch(/^Group app does not let us join: [A-Z_]+ \(\d+\)/);
   });
 
+  it('says what to do where the group has members of another kind', async () => {
+    const { coordinator, joined, fatal } = setUp();
+    coordinator.join.push(errorCodes.INCONSISTENT_GROUP_PROTOCOL);
+    await joined();
+    expect(fatal()).toBeInstanceOf(AssignmentVersionError);
+    expect(fatal()?.message).toMatch(/Kafka Streams in Java.*another application\.id/);
+  });
+
   it('finds the coordinator again when it moved or its connection broke', async () => {
     const { clock, coordinator, joined, transport, events } = setUp();
     await joined();
@@ -443,6 +452,13 @@ describe('GroupMember', () => {
     await fixed.joined();
     await fixed.member.leave(1_000);
     expect(fixed.transport.count(LeaveGroup)).toBe(0);
+    const gone = setUp({ groupInstanceId: 'i' });
+    await gone.joined();
+    await gone.member.leave(1_000, true);
+    expect(gone.transport.sent.at(-1)).toMatchObject({
+      apiName: 'LeaveGroup',
+      body: { members: [{ memberId: 'member-1', groupInstanceId: 'i' }] },
+    });
   });
 
   it.each(['joining', 'syncing', 'onAssigned', 'onRebalance', 'before anything'])(

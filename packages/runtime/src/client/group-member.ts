@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import { errorCodes } from '@millrace/protocol';
 import type { JoinGroupResponse } from '@millrace/protocol';
 import {
+  AssignmentVersionError,
   InvariantError,
   RebalanceInProgressError,
   ShutdownError,
@@ -163,7 +164,7 @@ export class GroupMember implements GroupPort {
     return this.#offsets.committed(this.#options.groupId, partitions, requireStable);
   }
 
-  async leave(timeoutMs: number): Promise<void> {
+  async leave(timeoutMs: number, isForGood = false): Promise<void> {
     if (this.#state === 'leaving' || this.#state === 'left') return;
     const { clock, transport, logger } = this.#context;
     const startedAt = clock.monotonicMs();
@@ -171,7 +172,7 @@ export class GroupMember implements GroupPort {
     this.#heartbeats.stop();
     this.#sleeper.close();
     this.#onSignal?.();
-    if (this.#metadata.memberId !== '' && this.#options.groupInstanceId === null) {
+    if (this.#metadata.memberId !== '' && (isForGood || this.#options.groupInstanceId === null)) {
       const timedOut = new TimeoutError(`LeaveGroup was not answered within ${timeoutMs} ms`);
       await withDeadline(clock, timeoutMs, this.#sendLeave(timeoutMs), () => timedOut).catch(
         (error: unknown) => {
@@ -319,6 +320,13 @@ export class GroupMember implements GroupPort {
       await this.#lose(handler, error);
       return;
     }
+    if (code === errorCodes.INCONSISTENT_GROUP_PROTOCOL) {
+      throw new AssignmentVersionError(
+        `${error.message}: its members assign partitions in another way, such as those of Kafka Streams in Java or ` +
+          'of another kind of consumer. Stop them, or give this application another application.id',
+        { cause: error, context: { group: groupId } },
+      );
+    }
     if (code === errorCodes.FENCED_INSTANCE_ID) await this.#lose(handler, error);
     if (isCoordinatorMoved(code)) this.#coordinator.forget();
     if (code === errorCodes.REBALANCE_IN_PROGRESS)
@@ -461,13 +469,16 @@ export class GroupMember implements GroupPort {
   }
 
   async #sendLeave(timeoutMs: number): Promise<void> {
-    const { groupId } = this.#options;
+    const { groupId, groupInstanceId } = this.#options;
     const { memberId } = this.#metadata;
     const nodeId = await this.#coordinator.find();
     await this.#context.transport.send(
       nodeId,
-      apiUses.leaveGroup,
-      (version) => (version >= 3 ? { groupId, members: [{ memberId }] } : { groupId, memberId }),
+      groupInstanceId === null ? apiUses.leaveGroup : apiUses.removeMembers,
+      (version) =>
+        version >= 3
+          ? { groupId, members: [{ memberId, groupInstanceId }] }
+          : { groupId, memberId },
       { timeoutMs },
     );
   }

@@ -97,8 +97,11 @@ export interface GroupPort {
     partitions: readonly TopicPartition[],
     options: { readonly requireStable: boolean },
   ): Promise<ReadonlyMap<TopicPartitionKey, OffsetAndMetadata>>;
-  /** Stops heartbeats and, for a dynamic member, leaves the group; bounded by `timeoutMs`. */
-  leave(timeoutMs: number): Promise<void>;
+  /**
+   * Stops heartbeats and leaves the group; bounded by `timeoutMs`. A static member goes without a word,
+   * so that its tasks wait for it until its session ends, unless it goes for good.
+   */
+  leave(timeoutMs: number, isForGood?: boolean): Promise<void>;
 }
 
 // ---------------------------------------------------------------------------------------- fetch

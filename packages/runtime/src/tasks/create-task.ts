@@ -10,7 +10,7 @@ import type { StateStore } from '../state/store.ts';
 import type { StateDirectory } from '../state/directory/state-directory.ts';
 import { STATE_TABLES_PER_STORE } from '../state/limits.ts';
 import { TaskDisk } from '../state/persistent/task-disk.ts';
-import { RecordCache } from '../state/cache/record-cache.ts';
+import type { RecordCache } from '../state/cache/record-cache.ts';
 import { StreamTask } from './stream-task.ts';
 import { taskName } from './task-id.ts';
 
@@ -31,17 +31,6 @@ export interface TaskEnvironment {
   readonly logger: Logger;
   /** Called when the record in hand is done, so that a sleeping loop goes on. */
   readonly onResumable: () => void;
-}
-
-/** A thread's part of the bytes for record caches; a global thread, where there is one, has one, too. */
-export function recordCacheFor(
-  config: StreamsConfig,
-  topology: BuiltTopology,
-  threadCount: number,
-): RecordCache | null {
-  const maxBytes = config.get('statestore.cache.max.bytes');
-  const shares = threadCount + (topology.global === null ? 0 : 1);
-  return maxBytes === 0 ? null : new RecordCache(Math.floor(maxBytes / shares));
 }
 
 /** A task as the configuration wants it. */

@@ -34,7 +34,7 @@ import { openFetcher, openGroup, openRestoreFetcher } from './thread-ports.ts';
 import type { ThreadEvent, ThreadState } from './thread-states.ts';
 import { threadStates, threadTransitions } from './thread-states.ts';
 import { ThreadSummary } from './thread-summary.ts';
-import { createTaskManager, uncommittedMaxBytes } from './thread-tasks.ts';
+import { createTaskManager } from './thread-tasks.ts';
 
 /**
  * One member of the group with a loop of its own. A pass of the loop is synchronous and bounded:
@@ -114,7 +114,9 @@ export class StreamThread {
       taskTimeoutMs,
       maxRecordMs: config.mainConsumer['max.poll.interval.ms'],
       isExactlyOnce: config.isExactlyOnce,
-      uncommittedMaxBytes: uncommittedMaxBytes(config),
+      get uncommittedMaxBytes() {
+        return options.shares.uncommittedMaxBytes;
+      },
     });
     this.#failures = new TaskFailures(clock, taskTimeoutMs);
     this.#restorer = new Restorer({
@@ -179,6 +181,10 @@ export class StreamThread {
     return this.#tasks.processedCount;
   }
 
+  get tasks(): readonly StreamTask[] {
+    return [...this.#tasks.tasks.values()];
+  }
+
   /** Whether it has the task, or had it and is still closing it. */
   hasTask(name: TaskName): boolean {
     return this.#tasks.has(name);
@@ -237,11 +243,16 @@ export class StreamThread {
     if (!this.#isStopping) this.#group.rejoin('the topics that match the patterns have changed');
   }
 
+  /** The client is not paused any more. */
+  resumed(): void {
+    this.#sleeper.wake();
+  }
+
   /**
    * Finishes the record in hand, commits, closes the tasks, leaves the group and ends every connection;
    * whatever is not done by the deadline is left undone and reported. Never rejects.
    */
-  async stop(timeoutMs: number): Promise<StopReport> {
+  async stop(timeoutMs: number, isForGood = false): Promise<StopReport> {
     const steps = new BoundedSteps(this.#options.clock, timeoutMs, (step, error) => {
       this.#logger.debug({ err: error, step }, 'a step of the stop failed');
     });
@@ -260,7 +271,7 @@ export class StreamThread {
     }
     this.#commits.close();
     this.#tasks.closeAll();
-    await steps.run('leave the group', (leftMs) => this.#group.leave(leftMs));
+    await steps.run('leave the group', (leftMs) => this.#group.leave(leftMs, isForGood));
     await steps.run('end the loop', () => this.#loop);
     await steps.run('close the processors', () => this.#tasks.closed());
     await steps.run('close the connections', (leftMs) =>
@@ -313,11 +324,12 @@ export class StreamThread {
     const fetched = this.#fetcher.drain();
     this.#timings.polled(this.#tasks.route(fetched));
     let worked = fetched.length > 0;
-    if (this.#mayProcess) {
+    const isPaused = this.#options.isPaused();
+    if (this.#mayProcess && !isPaused) {
       if (this.#process()) worked = true;
       this.#timings.processed(this.#output.producer.isFull);
     }
-    const hasRestored = this.#restorer.pass(RESTORE_SLICE_MAX_MS);
+    const hasRestored = !isPaused && this.#restorer.pass(RESTORE_SLICE_MAX_MS);
     this.#timings.restored(hasRestored);
     if (hasRestored) worked = true;
     this.#spill();
@@ -412,10 +424,11 @@ export class StreamThread {
     if (!this.#mayProcess) return Infinity;
     const nowMs = this.#options.clock.now();
     const { running } = this.#tasks;
-    // Nothing is processed until the producer has room, which wakes the loop.
-    const idleMs = this.#output.producer.isFull
-      ? Infinity
-      : Math.min(...running.map((task) => task.nextDeadlineMs(nowMs) - nowMs));
+    // Nothing is processed until the producer has room, or the client goes on, which wakes the loop.
+    const idleMs =
+      this.#output.producer.isFull || this.#options.isPaused()
+        ? Infinity
+        : Math.min(...running.map((task) => task.nextDeadlineMs(nowMs) - nowMs));
     const spillMs =
       Math.min(...running.map((task) => task.spillDueMs)) - this.#options.clock.monotonicMs();
     return Math.min(this.#commits.msUntilDue(running), idleMs, spillMs);

@@ -92,7 +92,7 @@ function open(
     onSpilled: () => undefined,
   });
   const byName = new Map(all.map((store) => [store.name, store]));
-  const cache = new RecordCache(1_000_000);
+  const cache = new RecordCache({ maxBytes: 1_000_000 });
   const context = new StreamTaskContext({
     applicationId: 'app',
     taskId: { subtopology: 0, partition: 0 },

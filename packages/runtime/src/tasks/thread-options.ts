@@ -10,6 +10,7 @@ import type { Random } from '../platform/random.ts';
 import type { RestoreListener } from '../restore/progress.ts';
 import type { StateDirectory } from '../state/directory/state-directory.ts';
 import type { StateStore } from '../state/store.ts';
+import type { ThreadShares } from './thread-shares.ts';
 import type { ThreadState } from './thread-states.ts';
 
 export interface StreamThreadOptions {
@@ -35,6 +36,10 @@ export interface StreamThreadOptions {
   readonly yieldToEventLoop: YieldToEventLoop;
   readonly logger: Logger;
   readonly metrics: MetricsRegistry;
+  /** Its part of what all stream threads share. */
+  readonly shares: ThreadShares;
+  /** While the client is paused nothing is processed and nothing restored; what is done is committed. */
+  readonly isPaused: () => boolean;
   readonly onState: (state: ThreadState) => void;
   readonly onRestore: RestoreListener;
   /** The thread has ended with this error; everything that it held is released. */

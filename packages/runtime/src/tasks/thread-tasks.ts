@@ -1,12 +1,11 @@
 import type { Logger } from 'pino';
 import type { FetchPort, GroupPort, ProducerPort } from '../client/ports.ts';
 import { parseAutoOffsetReset } from '../config/auto-offset-reset.ts';
-import type { StreamsConfig } from '../config/streams-config.ts';
 import { registerTaskMetrics } from '../metrics/task-metrics.ts';
 import type { ThreadTimings } from '../metrics/thread-timings.ts';
 import type { Restorer } from '../restore/restorer.ts';
 import type { OffsetReset } from '../topology/built-topology.ts';
-import { createTask, recordCacheFor } from './create-task.ts';
+import { createTask } from './create-task.ts';
 import { FlowControl } from './flow-control.ts';
 import { findInputPositions, resetOffsets, type Resets } from './input-positions.ts';
 import { LocalState } from './local-state.ts';
@@ -46,7 +45,7 @@ export function createTaskManager(
     },
     clock,
     random,
-    cache: recordCacheFor(config, matcher.topology, config.get('num.stream.threads')),
+    cache: options.shares.cache(),
     logger,
     onResumable: parts.wake,
   };
@@ -77,10 +76,4 @@ export function createTaskManager(
     onFailure: parts.onFailure,
     onRunning: parts.onRunning,
   });
-}
-
-/** All stream threads have an equal part of the bound (KIP-892); -1 if there is none. */
-export function uncommittedMaxBytes(config: StreamsConfig): number {
-  const maxBytes = config.get('statestore.uncommitted.max.bytes');
-  return maxBytes < 0 ? -1 : Math.floor(maxBytes / config.get('num.stream.threads'));
 }

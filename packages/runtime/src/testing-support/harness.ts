@@ -21,6 +21,8 @@ export interface HarnessOptions {
   readonly clock?: FakeClock;
   readonly config?: StreamsConfigInput;
   readonly options?: KafkaStreamsOptions;
+  /** Started paused. */
+  readonly isPaused?: boolean;
 }
 
 const APPLICATION_ID = 'app';
@@ -51,6 +53,7 @@ export function createHarness(setup: HarnessOptions): Harness {
 
 export async function startHarness(setup: HarnessOptions): Promise<Harness> {
   const harness = createHarness(setup);
+  if (setup.isPaused === true) harness.streams.pause();
   await harness.streams.start();
   await harness.clock.advance(0);
   return harness;

@@ -2,7 +2,8 @@ import type { Logger } from 'pino';
 import type { StreamsConfig } from '../config/streams-config.ts';
 import type { Outcome } from '../operators/outcome.ts';
 import type { StateStore } from '../state/store.ts';
-import { createTask, recordCacheFor } from '../tasks/create-task.ts';
+import { createTask } from '../tasks/create-task.ts';
+import { ThreadShares } from '../tasks/thread-shares.ts';
 import { GlobalState } from '../tasks/global-state.ts';
 import { globalStoreView } from '../tasks/global-store-view.ts';
 import type { StreamTask } from '../tasks/stream-task.ts';
@@ -47,6 +48,9 @@ export class DriverEngine {
     const { partitionCounts, topology, tasks } = this.layout;
     this.#producer = new DriverProducer((topic) => partitionCounts.get(topic) ?? 1);
     this.#global = built.global === null ? null : this.#globalState(built.global);
+    const shares = new ThreadShares(config, built.global !== null);
+    // One thread has it all.
+    shares.shareAmong(1);
     const environment = {
       topology,
       globalStores: this.#globalViews(),
@@ -54,8 +58,7 @@ export class DriverEngine {
       producer: this.#producer,
       clock,
       random: () => 0,
-      // One thread has it all.
-      cache: recordCacheFor(config, built, 1),
+      cache: shares.cache(),
       logger,
       onResumable: () => undefined,
     };

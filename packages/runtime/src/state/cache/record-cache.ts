@@ -5,11 +5,12 @@
  * own oldest entries, not those of others.
  */
 export class RecordCache {
-  readonly maxBytes: number;
+  readonly #bound: { readonly maxBytes: number };
   #bytes = 0;
 
-  constructor(maxBytes: number) {
-    this.maxBytes = maxBytes;
+  /** The bound may change. */
+  constructor(bound: { readonly maxBytes: number }) {
+    this.#bound = bound;
   }
 
   get bytes(): number {
@@ -17,7 +18,7 @@ export class RecordCache {
   }
 
   get isOverfull(): boolean {
-    return this.#bytes > this.maxBytes;
+    return this.#bytes > this.#bound.maxBytes;
   }
 
   /** `delta` bytes more, or, if negative, fewer. */

@@ -56,7 +56,7 @@ export class StoreBench<S extends StateStore> {
     const { type, cacheBytes } = setup;
     this.setup = setup;
     this.caching = {
-      cache: new RecordCache(cacheBytes),
+      cache: new RecordCache({ maxBytes: cacheBytes }),
       topic: 'in',
       offset: 0n,
       origin: null,

@@ -1,0 +1,276 @@
+/** Stream threads that come and go, pauses, and what is done about threads that fail. */
+import { describe, expect, it } from 'vitest';
+import { StreamsBuilder } from './dsl/streams-builder.ts';
+import { ApplicationShutdownError, ProcessingError } from './errors.ts';
+import type { FixedKeyProcessor, FixedKeyProcessorContext } from './operators/processor-api.ts';
+import type { FixedKeyRecord } from './operators/stream-record.ts';
+import { CLOSE_TIMEOUT_DEFAULT_MS, THREAD_REPLACEMENTS_MAX } from './limits.ts';
+import { serdes } from './serdes/serdes.ts';
+import { FakeCluster } from './testing-support/fake-cluster.ts';
+import { startHarness } from './testing-support/harness.ts';
+import type { Topology } from './topology/topology.ts';
+
+const strings = { key: serdes.string(), value: serdes.string() };
+const PARTITIONS = 4;
+
+function newCluster(): FakeCluster {
+  const cluster = new FakeCluster();
+  cluster.createTopic('in', PARTITIONS);
+  cluster.createTopic('out', 1);
+  return cluster;
+}
+
+/** `each` may throw. */
+function counting(each: (value: string) => void = () => undefined): Topology {
+  const builder = new StreamsBuilder();
+  builder
+    .stream('in', strings)
+    .peek((_key, value) => {
+      each(value);
+    })
+    .groupByKey(strings)
+    .count({ store: 'counts' })
+    .toStream()
+    .to('out', { key: serdes.string(), value: serdes.long() });
+  return builder.build();
+}
+
+/** A record for each partition, with the partition's own key. */
+function write(cluster: FakeCluster, value: string): void {
+  for (let partition = 0; partition < PARTITIONS; partition++) {
+    cluster.log('in', partition).write([{ key: `k${String(partition)}`, value }]);
+    cluster.changed('in', partition);
+  }
+}
+
+/** All counts of each key, in order. */
+function counted(cluster: FakeCluster): Record<string, number[]> {
+  const counts: Record<string, number[]> = {};
+  for (const { key, value } of cluster.log('out').records()) {
+    const name = (key as Buffer).toString();
+    counts[name] = [...(counts[name] ?? []), Number((value as Buffer).readBigInt64BE())];
+  }
+  return counts;
+}
+
+/** Passes values on, and ticks every second. */
+class Ticking implements FixedKeyProcessor<string, string> {
+  readonly #onTick: () => void;
+  #context: FixedKeyProcessorContext<string, string> | null = null;
+
+  constructor(onTick: () => void) {
+    this.#onTick = onTick;
+  }
+
+  init(context: FixedKeyProcessorContext<string, string>): void {
+    this.#context = context;
+    context.schedule('1s', 'wall-clock-time', this.#onTick);
+  }
+
+  process(record: FixedKeyRecord<string, string>): unknown {
+    return this.#context?.forward(record);
+  }
+}
+
+const everyKey = (counts: readonly number[]): Record<string, readonly number[]> =>
+  Object.fromEntries(
+    Array.from({ length: PARTITIONS }, (_, partition) => [`k${String(partition)}`, counts]),
+  );
+
+describe('addStreamThread and removeStreamThread', () => {
+  it('move tasks among the threads, without loss or repetition', async () => {
+    const cluster = newCluster();
+    const { streams, clock } = await startHarness({
+      topology: counting(),
+      cluster,
+      config: { 'statestore.cache.max.bytes': 0, 'client.id': 'c' },
+    });
+    const taskCounts = (): number[] => streams.threads().map(({ tasks }) => tasks.length);
+    write(cluster, 'a');
+    await clock.advance(1_000);
+    expect(taskCounts()).toEqual([4]);
+    expect(streams.addStreamThread()).toBe('c-StreamThread-2');
+    await clock.advance(1_000);
+    expect(streams.state).toBe('RUNNING');
+    expect(taskCounts()).toEqual([2, 2]);
+    write(cluster, 'b');
+    await clock.advance(1_000);
+    expect(streams.addStreamThread()).toBe('c-StreamThread-3');
+    await clock.advance(1_000);
+    write(cluster, 'c');
+    await clock.advance(1_000);
+    const first = streams.removeStreamThread();
+    await clock.advance(1_000);
+    expect(await first).toBe('c-StreamThread-3');
+    const second = streams.removeStreamThread();
+    await clock.advance(1_000);
+    expect(await second).toBe('c-StreamThread-2');
+    write(cluster, 'd');
+    await clock.advance(31_000);
+    expect(streams.state).toBe('RUNNING');
+    expect(streams.threads()).toMatchObject([
+      {
+        name: 'c-StreamThread-1',
+        state: 'RUNNING',
+        tasks: Array.from({ length: PARTITIONS }, (_, partition) => ({
+          taskId: `0_${String(partition)}`,
+          state: 'RUNNING',
+          inputs: [{ topic: 'in', partition }],
+        })),
+      },
+    ]);
+    expect(counted(cluster)).toEqual(everyKey([1, 2, 3, 4]));
+    await streams.close();
+    expect(cluster.group('app').memberCount).toBe(0);
+  });
+
+  it('leave no thread to process if the last one is removed, until one is added', async () => {
+    const cluster = newCluster();
+    const { streams, clock } = await startHarness({ topology: counting(), cluster });
+    const removed = streams.removeStreamThread();
+    await clock.advance(1_000);
+    expect(await removed).toMatch(/-StreamThread-1$/);
+    expect(await streams.removeStreamThread()).toBeNull();
+    write(cluster, 'a');
+    await clock.advance(60_000);
+    expect(counted(cluster)).toEqual({});
+    streams.addStreamThread();
+    await clock.advance(60_000);
+    expect(streams.state).toBe('RUNNING');
+    expect(counted(cluster)).toEqual(everyKey([1]));
+    await streams.close();
+  });
+
+  it('do nothing before the start and after the end', async () => {
+    const { streams } = await startHarness({ topology: counting(), cluster: newCluster() });
+    await streams.close();
+    expect(streams.addStreamThread()).toBeNull();
+    expect(await streams.removeStreamThread()).toBeNull();
+  });
+});
+
+describe('pause and resume', () => {
+  it('stop processing, but keep the tasks and commit what is done', async () => {
+    const cluster = newCluster();
+    const { streams, clock } = await startHarness({
+      topology: counting(),
+      cluster,
+      config: { 'statestore.cache.max.bytes': 0 },
+    });
+    write(cluster, 'a');
+    await clock.advance(1_000);
+    streams.pause();
+    expect(streams.isPaused).toBe(true);
+    write(cluster, 'b');
+    await clock.advance(60_000);
+    expect(counted(cluster)).toEqual(everyKey([1]));
+    expect(streams.state).toBe('RUNNING');
+    const { offsets, generation } = cluster.group('app');
+    expect(offsets.get('in-0')?.offset).toBe(1n);
+    streams.resume();
+    expect(streams.isPaused).toBe(false);
+    await clock.advance(1_000);
+    expect(counted(cluster)).toEqual(everyKey([1, 2]));
+    expect(cluster.group('app').generation).toBe(generation);
+    await streams.close();
+  });
+
+  it('stop punctuation and restoration as well, from the start if need be', async () => {
+    const cluster = newCluster();
+    const before = await startHarness({ topology: counting(), cluster });
+    write(cluster, 'a');
+    await before.clock.advance(60_000);
+    await before.streams.close();
+
+    let ticks = 0;
+    const builder = new StreamsBuilder();
+    builder
+      .stream('in', strings)
+      .processValues(() => new Ticking(() => ticks++))
+      .groupByKey(strings)
+      .count({ store: 'counts' });
+    const { streams, clock } = await startHarness({
+      topology: builder.build(),
+      cluster,
+      isPaused: true,
+    });
+    await clock.advance(60_000);
+    expect([streams.state, ticks]).toEqual(['REBALANCING', 0]);
+    streams.resume();
+    await clock.advance(2_500);
+    expect([streams.state, ticks]).toEqual(['RUNNING', 2 * PARTITIONS]);
+    streams.pause();
+    await clock.advance(10_000);
+    expect(ticks).toBe(2 * PARTITIONS);
+    expect(await streams.close()).toBe(true);
+  });
+});
+
+describe('the uncaught exception handler', () => {
+  const failing = counting((value) => {
+    if (value === 'bad') throw new Error('no way');
+  });
+
+  it('replaces threads a few times only: an error that comes back ends the client', async () => {
+    const cluster = newCluster();
+    let asked = 0;
+    const { streams, clock } = await startHarness({
+      topology: failing,
+      cluster,
+      options: {
+        uncaughtExceptionHandler: () => {
+          asked++;
+          return 'replace-thread';
+        },
+      },
+    });
+    cluster.log('in', 0).write([{ key: 'k0', value: 'bad' }]);
+    cluster.changed('in', 0);
+    await clock.advance(0);
+    expect(streams.state).toBe('RUNNING');
+    await clock.advance(120_000);
+    expect(asked).toBe(THREAD_REPLACEMENTS_MAX + 1);
+    expect(streams.state).toBe('ERROR');
+    expect(streams.failure).toBeInstanceOf(ProcessingError);
+    expect(clock.timerCount).toBe(0);
+  });
+
+  it('shuts down all instances, each with the error of the one that failed', async () => {
+    const cluster = newCluster();
+    const options = { uncaughtExceptionHandler: () => 'shutdown-application' as const };
+    const one = await startHarness({
+      topology: failing,
+      cluster,
+      config: { 'num.stream.threads': 2 },
+      options,
+    });
+    const { clock } = one;
+    const asked: string[] = [];
+    const two = await startHarness({
+      topology: counting(),
+      cluster,
+      clock,
+      options: {
+        uncaughtExceptionHandler: (_error, thread) => {
+          asked.push(thread);
+          return 'replace-thread';
+        },
+      },
+    });
+    await clock.advance(1_000);
+    write(cluster, 'good');
+    await clock.advance(1_000);
+    const failed = one.streams.threads().flatMap(({ tasks }) => tasks)[0];
+    const partition = failed?.inputs[0]?.partition ?? -1;
+    cluster.log('in', partition).write([{ key: 'k', value: 'bad' }]);
+    cluster.changed('in', partition);
+    await clock.advance(CLOSE_TIMEOUT_DEFAULT_MS);
+    expect([one.streams.state, two.streams.state]).toEqual(['ERROR', 'ERROR']);
+    expect(one.streams.failure).toBeInstanceOf(ProcessingError);
+    expect(two.streams.failure).toBeInstanceOf(ApplicationShutdownError);
+    expect(two.streams.failure?.message).toContain('no way');
+    expect(asked).toEqual([]);
+    expect(cluster.group('app').memberCount).toBe(0);
+    expect(clock.timerCount).toBe(0);
+  });
+});
