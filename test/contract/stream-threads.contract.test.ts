@@ -1,0 +1,245 @@
+/** Groups of stream threads on both brokers: who joins, who leaves, and what the others notice of it. */
+import {
+  ApplicationShutdownError,
+  AssignmentVersionError,
+  connect,
+  KafkaStreams,
+  ProcessingError,
+  readTopic,
+  serdes,
+  silentLogger,
+  StreamsBuilder,
+  TopicWriter,
+  type KafkaClient,
+  type KafkaStreamsOptions,
+  type StreamsConfigInput,
+} from '@millrace/runtime';
+import { Kafka, logLevel } from 'kafkajs';
+import { afterEach, expect, it } from 'vitest';
+import { describeOnBothBrokers, unique } from '../support/brokers.ts';
+
+const text = serdes.string();
+const PARTITIONS = 4;
+const POLL = { timeout: 30_000, interval: 100 };
+const TEST_MS = 60_000;
+const POISON = 'poison';
+
+describeOnBothBrokers('the stream threads of an application', (broker) => {
+  const clients: KafkaClient[] = [];
+  const applications: KafkaStreams[] = [];
+  afterEach(async () => {
+    await Promise.all(applications.splice(0).map((streams) => streams.close()));
+    await Promise.all(clients.splice(0).map((client) => client.close(5_000)));
+  });
+
+  async function open(name: string): Promise<KafkaClient> {
+    const config = { 'bootstrap.servers': broker().bootstrapServers };
+    const client = connect(config, { logger: silentLogger() });
+    clients.push(client);
+    await client.admin().createTopics(
+      ['in', 'out'].map((topic) => ({
+        topic: `${name}-${topic}`,
+        partitionCount: PARTITIONS,
+        replicationFactor: -1,
+        config: new Map(),
+      })),
+    );
+    return client;
+  }
+
+  /** Counts by key. */
+  async function start(
+    name: string,
+    config: StreamsConfigInput = {},
+    options: KafkaStreamsOptions = {},
+  ): Promise<KafkaStreams> {
+    const builder = new StreamsBuilder();
+    builder
+      .stream(`${name}-in`, { key: text, value: text })
+      .peek((_key, value) => {
+        if (value === POISON) throw new Error('poisoned');
+      })
+      .groupByKey({ key: text, value: text })
+      .count({ store: 'counts' })
+      .toStream()
+      .to(`${name}-out`, { key: text, value: serdes.long() });
+    const streams = new KafkaStreams(
+      builder.build(),
+      {
+        'bootstrap.servers': broker().bootstrapServers,
+        'application.id': name,
+        'dsl.store.suppliers.class': 'inMemory',
+        'statestore.cache.max.bytes': 0,
+        'commit.interval.ms': 200,
+        'linger.ms': 5,
+        'heartbeat.interval.ms': 300,
+        ...config,
+      },
+      { logger: silentLogger(), ...options },
+    );
+    applications.push(streams);
+    await streams.start();
+    return streams;
+  }
+
+  async function write(client: KafkaClient, name: string, count: number): Promise<void> {
+    const writer = await TopicWriter.open(client, { topic: `${name}-in`, key: text, value: text });
+    for (let i = 0; i < count; i++) {
+      writer.send(`key-${String(i % 20)}`, String(i), { timestamp: Date.now() });
+    }
+    await writer.close();
+  }
+
+  /** How often each count came out, by count; with each record counted once all are equal. */
+  async function counted(client: KafkaClient, name: string): Promise<number[]> {
+    const counts: number[] = [];
+    const topic = `${name}-out`;
+    for await (const some of readTopic(client, { topic, key: text, value: serdes.long() })) {
+      for (const { value } of some) counts.push(value ?? 0);
+    }
+    return counts.sort((a, b) => a - b);
+  }
+
+  const expected = (perKey: number): number[] =>
+    Array.from({ length: 20 * perKey }, (_, i) => Math.floor(i / 20) + 1);
+
+  const taskCounts = (streams: KafkaStreams): number[] =>
+    streams.threads().map(({ tasks }) => tasks.length);
+
+  it(
+    'come and go while it runs, without loss or repetition, and pause',
+    async () => {
+      const name = unique('threads');
+      const client = await open(name);
+      const streams = await start(name, { 'processing.guarantee': 'exactly_once_v2' });
+      await expect.poll(() => streams.state, POLL).toBe('RUNNING');
+      await write(client, name, 20);
+      streams.addStreamThread();
+      streams.addStreamThread();
+      await write(client, name, 20);
+      await expect.poll(() => taskCounts(streams).sort(), POLL).toEqual([1, 1, 2]);
+      await write(client, name, 20);
+      expect(await streams.removeStreamThread()).toMatch(/-StreamThread-3$/);
+      await write(client, name, 20);
+      await expect.poll(() => taskCounts(streams), POLL).toEqual([2, 2]);
+      await expect.poll(() => streams.state, POLL).toBe('RUNNING');
+      await expect.poll(() => counted(client, name), POLL).toEqual(expected(4));
+
+      streams.pause();
+      await write(client, name, 20);
+      await new Promise((resolve) => setTimeout(resolve, 1_000));
+      expect(await counted(client, name)).toEqual(expected(4));
+      streams.resume();
+      await expect.poll(() => counted(client, name), POLL).toEqual(expected(5));
+    },
+    TEST_MS,
+  );
+
+  it(
+    'keep their tasks over a restart if they are static, and nobody else notices',
+    async () => {
+      const name = unique('static');
+      const client = await open(name);
+      const withId = (id: string): StreamsConfigInput => ({
+        'group.instance.id': id,
+        'session.timeout.ms': 30_000,
+      });
+      const stays = await start(name, withId('stays'));
+      const restarts = await start(name, withId('restarts'));
+      await expect.poll(() => [taskCounts(stays), taskCounts(restarts)], POLL).toEqual([[2], [2]]);
+      await expect.poll(() => stays.state, POLL).toBe('RUNNING');
+      const states: string[] = [];
+      const watch = stays.state$.subscribe(({ state }) => states.push(state));
+      const tasks = (streams: KafkaStreams): string[] =>
+        streams.threads().flatMap((thread) => thread.tasks.map(({ taskId }) => taskId));
+      const before = tasks(restarts);
+      await restarts.close();
+      await write(client, name, 20);
+      const again = await start(name, withId('restarts'));
+      await expect.poll(() => counted(client, name), POLL).toEqual(expected(1));
+      expect(tasks(again)).toEqual(before);
+      expect(states).toEqual(['RUNNING']);
+      watch.unsubscribe();
+
+      // Removed for good, it leaves at once, and its tasks are the other one's.
+      await again.removeStreamThread();
+      await expect.poll(() => taskCounts(stays), POLL).toEqual([PARTITIONS]);
+    },
+    TEST_MS,
+  );
+
+  it(
+    'all stop when the handler of one of them says so',
+    async () => {
+      const name = unique('stopped');
+      const client = await open(name);
+      const uncaughtExceptionHandler = (): 'shutdown-application' => 'shutdown-application';
+      const first = await start(name, {}, { uncaughtExceptionHandler });
+      const second = await start(name, {}, { uncaughtExceptionHandler });
+      await expect
+        .poll(() => [first.state, second.state, ...taskCounts(first), ...taskCounts(second)], POLL)
+        .toEqual(['RUNNING', 'RUNNING', 2, 2]);
+      const writer = await TopicWriter.open(client, {
+        topic: `${name}-in`,
+        key: text,
+        value: text,
+      });
+      writer.send('key', POISON, { timestamp: Date.now() });
+      await writer.close();
+      await expect.poll(() => [first.state, second.state], POLL).toEqual(['ERROR', 'ERROR']);
+      const failures = [first.failure, second.failure];
+      expect(failures.some((failure) => failure instanceof ProcessingError)).toBe(true);
+      const told = failures.find((failure) => failure instanceof ApplicationShutdownError);
+      expect(told?.message).toContain('poisoned');
+      const group = await client.cluster(10_000).groups.describe(name);
+      expect(group.members).toEqual([]);
+    },
+    TEST_MS,
+  );
+
+  it(
+    'are refused clearly by a group of other consumers, and refuse these',
+    async () => {
+      const name = unique('mixed');
+      await open(name);
+      const kafka = new Kafka({
+        clientId: 'other',
+        brokers: broker().bootstrapServers.split(','),
+        logLevel: logLevel.NOTHING,
+        retry: { retries: 0 },
+      });
+      const join = async (): Promise<ReturnType<typeof kafka.consumer>> => {
+        const consumer = kafka.consumer({ groupId: name });
+        await consumer.connect();
+        await consumer.subscribe({ topics: [`${name}-in`] });
+        return consumer;
+      };
+      const consumer = await join();
+      const joined = new Promise((resolve) => consumer.on('consumer.group_join', resolve));
+      await consumer.run({ eachMessage: () => Promise.resolve() });
+      await joined;
+      const refused = await start(name);
+      await expect.poll(() => refused.state, POLL).toBe('ERROR');
+      expect(refused.failure).toBeInstanceOf(AssignmentVersionError);
+      expect(refused.failure?.message).toContain(
+        `Group ${name} does not let us join: INCONSISTENT_GROUP_PROTOCOL`,
+      );
+      expect(refused.failure?.message).toContain('give this application another application.id');
+      await consumer.disconnect();
+
+      const streams = await start(name);
+      await expect.poll(() => streams.state, POLL).toBe('RUNNING');
+      const late = await join();
+      const crashed = new Promise<string>((resolve) =>
+        late.on('consumer.crash', ({ payload }) => {
+          resolve(payload.error.message);
+        }),
+      );
+      await late.run({ eachMessage: () => Promise.resolve() });
+      expect(await crashed).toMatch(/incompatible with those of existing members/);
+      await late.disconnect();
+      expect(streams.state).toBe('RUNNING');
+    },
+    TEST_MS,
+  );
+});
