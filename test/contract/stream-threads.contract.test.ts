@@ -206,15 +206,15 @@ describeOnBothBrokers('the stream threads of an application', (broker) => {
         clientId: 'other',
         brokers: broker().bootstrapServers.split(','),
         logLevel: logLevel.NOTHING,
-        retry: { retries: 0 },
       });
-      const join = async (): Promise<ReturnType<typeof kafka.consumer>> => {
-        const consumer = kafka.consumer({ groupId: name });
+      const join = async (retries: number): Promise<ReturnType<typeof kafka.consumer>> => {
+        const consumer = kafka.consumer({ groupId: name, retry: { retries } });
         await consumer.connect();
         await consumer.subscribe({ topics: [`${name}-in`] });
         return consumer;
       };
-      const consumer = await join();
+      // Kafka has no coordinator yet for a while.
+      const consumer = await join(20);
       const joined = new Promise((resolve) => consumer.on('consumer.group_join', resolve));
       await consumer.run({ eachMessage: () => Promise.resolve() });
       await joined;
@@ -229,7 +229,7 @@ describeOnBothBrokers('the stream threads of an application', (broker) => {
 
       const streams = await start(name);
       await expect.poll(() => streams.state, POLL).toBe('RUNNING');
-      const late = await join();
+      const late = await join(0);
       const crashed = new Promise<string>((resolve) =>
         late.on('consumer.crash', ({ payload }) => {
           resolve(payload.error.message);
