@@ -36,7 +36,7 @@ module.exports = {
     only(
       'examples-are-users',
       '^packages/examples/',
-      ['^packages/(runtime|broker)/src/(index|embedded|testing)\\.ts'],
+      ['^packages/(runtime|broker)/src/(index|embedded|prometheus|testing)\\.ts'],
       'examples use public entries only',
     ),
     {
@@ -117,7 +117,7 @@ module.exports = {
       from: { path: '^packages/([^/]+)/', pathNot: '\\.test\\.ts$|/bench/' },
       to: {
         path: '^packages/([^/]+)/src/',
-        pathNot: ['^packages/$1/', '^packages/[^/]+/src/(index|cluster|embedded|testing)\\.ts$'],
+        pathNot: ['^packages/$1/', '^packages/[^/]+/src/(index|cluster|embedded|opentelemetry|prometheus|testing)\\.ts$'],
       },
     },
   ],

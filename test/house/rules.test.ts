@@ -62,6 +62,7 @@ describe('README.md', () => {
     const files = [
       'packages/examples/src/quick-start/quick-start.ts',
       'test/examples/clicks.test.ts',
+      'packages/examples/src/operations/operations.ts',
     ];
     const blocks = [...readme.matchAll(/```ts\n(import [\s\S]*?)```/g)].map((match) => match[1]);
     expect(blocks).toEqual(files.map((file) => readFileSync(join(root, file), 'utf8')));

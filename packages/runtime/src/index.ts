@@ -11,6 +11,8 @@ export type {
 export type { TaskState } from './tasks/task-states.ts';
 export type { ThreadState } from './tasks/thread-states.ts';
 export type { StateChange, StreamsState } from './states.ts';
+export type { StreamsHealth, ThreadHealth } from './health.ts';
+export { closeOnSignals, type Closable, type CloseOnSignalsOptions } from './close-on-signals.ts';
 export { connect, type ConnectOptions } from './topics/connect.ts';
 export { GroupProgress, type PartitionProgress } from './topics/group-progress.ts';
 export { lastRecords } from './topics/last-records.ts';
@@ -27,6 +29,7 @@ export type { ClusterAdmin } from './client/cluster/cluster-admin.ts';
 export type { AdminPort, NewTopic, StreamsClient, TopicDescription } from './client/ports.ts';
 export type { RestoreProgress } from './restore/progress.ts';
 export type { Metric, MetricTags } from './metrics/registry.ts';
+export type { RecordingLevel } from './metrics/definition.ts';
 export type { StreamsConfigInput } from './config/config-input.ts';
 export { createLogger, silentLogger } from './logging/logger.ts';
 export { deadLetter } from './dead-letter.ts';

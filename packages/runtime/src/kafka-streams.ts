@@ -10,6 +10,7 @@ import type { StreamsConfigInput } from './config/config-input.ts';
 import { loadConfig } from './config/load-config.ts';
 import type { StreamsConfig } from './config/streams-config.ts';
 import { InvariantError, TopologyError } from './errors.ts';
+import { healthOf, type StreamsHealth } from './health.ts';
 import { openClient } from './open-client.ts';
 import type { UncaughtExceptionAnswer } from './error-handlers.ts';
 import type {
@@ -156,7 +157,17 @@ export class KafkaStreams {
     return this.#failure;
   }
 
-  /** Everything that is measured, under Kafka Streams' names. */
+  /** For probes: whether the client still does its work, and whether all of it is up. */
+  health(): StreamsHealth {
+    const { state } = this;
+    const global = this.#globalThread === null ? [] : [this.#globalThread];
+    return healthOf(state, this.#failure, [...this.#threads.threads, ...global]);
+  }
+
+  /**
+   * Everything that is measured at this moment, under Kafka Streams' names; docs/metrics.md lists it. Read
+   * them here, or export them with `registerPrometheusMetrics` or `registerOpenTelemetryMetrics`.
+   */
   metrics(): readonly Metric[] {
     return this.#metrics.list();
   }
