@@ -6,6 +6,7 @@ import { TimeoutError } from '../errors.ts';
 import { RETRY_BACKOFF_MS } from '../limits.ts';
 import type { Clock } from '../platform/clock.ts';
 import { actionFor } from './failure-actions.ts';
+import { RecordsInHand } from './records-in-hand.ts';
 import type { StreamTask } from './stream-task.ts';
 import type { TaskName } from './task-id.ts';
 
@@ -32,12 +33,14 @@ export type CommitOutcome =
 export class CommitSchedule {
   readonly #options: CommitScheduleOptions;
   readonly #sleeper: Sleeper;
+  readonly #recordsInHand: RecordsInHand;
   #failingSinceMs: number | null = null;
   #retryAtMs = 0;
 
   constructor(options: CommitScheduleOptions) {
     this.#options = options;
     this.#sleeper = new Sleeper(options.clock);
+    this.#recordsInHand = new RecordsInHand(options.maxRecordMs);
   }
 
   isDue(tasks: readonly StreamTask[]): boolean {
@@ -56,16 +59,24 @@ export class CommitSchedule {
     return bytes > uncommittedMaxBytes;
   }
 
-  /** Until the next commit that has something to do, or a purge that was put off; Infinity if neither. */
+  /**
+   * Until the next commit that has something to do, a purge that was put off, or a look at a record that
+   * has been in hand for too long; Infinity if there is none of them.
+   */
   msUntilDue(tasks: readonly StreamTask[]): number {
     const { committer, purger, clock } = this.#options;
     const commitMs = Math.max(committer.dueMs, this.#retryAtMs);
     const isNeeded = tasks.some((task) => task.isCommitNeeded);
     const dueMs = isNeeded ? commitMs : Math.max(commitMs, purger.nextDueMs);
-    return dueMs - clock.monotonicMs();
+    const nowMs = clock.monotonicMs();
+    const overdueMs = this.#recordsInHand.nextOverdueMs(tasks, nowMs);
+    return Math.min(dueMs, Math.max(overdueMs, commitMs)) - nowMs;
   }
 
   async commit(tasks: readonly StreamTask[]): Promise<CommitOutcome> {
+    const { clock, maxRecordMs } = this.#options;
+    const overdue = this.#recordsInHand.overdue(tasks, clock.monotonicMs());
+    if (overdue.length > 0) return { kind: 'fail', error: tooLong(overdue, maxRecordMs) };
     try {
       // At least once, the offset of a record in hand is not committed; exactly once, neither may be what
       // it has written so far.

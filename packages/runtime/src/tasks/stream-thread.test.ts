@@ -555,6 +555,30 @@ describe('the loop of a stream thread', () => {
     await harness.clock.advance(10);
   });
 
+  it('ends when a record is in hand for longer than max.poll.interval.ms, even without input', async () => {
+    const made = cluster(1);
+    const builder = new StreamsBuilder();
+    builder
+      .stream('in', strings)
+      .peek(() => new Promise<void>(() => undefined))
+      .to('out', strings);
+    const harness = await start({
+      topology: builder.build(),
+      cluster: made,
+      config: { 'max.poll.interval.ms': 600_000 },
+    });
+    write(made, 1);
+    await harness.clock.advance(600_000);
+    expect(harness.streams.state).toBe('RUNNING');
+    await harness.clock.advance(31_000);
+    expect(harness.streams.state).toBe('PENDING_ERROR');
+    expect(harness.streams.failure?.message).toMatch(
+      /record of 0_0 is still in hand after max\.poll\.interval\.ms \(600000\).*timeout/,
+    );
+    await harness.clock.advance(60_000);
+    expect(harness.streams.state).toBe('ERROR');
+  });
+
   it('finishes the record in hand before it gives up its tasks', async () => {
     const made = cluster(1);
     let finish: () => void = () => undefined;
