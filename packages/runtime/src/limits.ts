@@ -58,6 +58,11 @@ export const THREAD_REPLACEMENT_BACKOFF_MAX_MS = 10_000;
 /** Of the reason with which one instance stops all of them, characters. */
 export const SHUTDOWN_REASON_MAX_CHARS = 2_000;
 
+/** A turn of a task, or a punctuator, that holds up the event loop for as long as this is reported, ms. */
+export const BLOCKED_LOOP_MS = 1_000;
+/** Least distance of two such reports of one task, ms; those in between are counted. */
+export const BLOCKED_LOOP_REPORT_INTERVAL_MS = 60_000;
+
 /** Wait before something that timed out is tried again, ms. */
 export const RETRY_BACKOFF_MS = 100;
 

@@ -14,6 +14,7 @@ type PunctuationFailed = (
 interface PunctuationTiming {
   readonly clock: Pick<Clock, 'monotonicMs'>;
   readonly measures: Pick<TaskMeasures, 'punctuated'>;
+  readonly onCalled?: (node: string, tookMs: number) => void;
 }
 
 /** What the processors of a task have scheduled. */
@@ -86,7 +87,11 @@ export class Punctuations {
     } catch (error) {
       return this.#failed(node, error, nowMs);
     } finally {
-      timing?.measures.punctuated(timing.clock.monotonicMs() - startMs);
+      if (timing !== null) {
+        const tookMs = timing.clock.monotonicMs() - startMs;
+        timing.measures.punctuated(tookMs);
+        timing.onCalled?.(node.name, tookMs);
+      }
     }
     return outcome?.catch((error: unknown) => this.#failed(node, error, nowMs));
   }

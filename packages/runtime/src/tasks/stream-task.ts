@@ -24,6 +24,7 @@ import { StateMachine } from '../state-machine.ts';
 import type { TaskDisk } from '../state/persistent/task-disk.ts';
 import type { StateStore } from '../state/store.ts';
 import type { SourceNode, Subtopology, TaskTopology } from '../topology/built-topology.ts';
+import { BlockedLoop } from './blocked-loop.ts';
 import { DeadLetters } from './dead-letters.ts';
 import type { ErrorHandling } from './error-handling.ts';
 import { asksForRawRecords, TaskErrors, processingError } from './error-handling.ts';
@@ -94,6 +95,7 @@ export class StreamTask implements CommittableTask {
   });
   readonly #context: StreamTaskContext;
   readonly #punctuations: Punctuations;
+  readonly #blockedLoop: BlockedLoop;
   readonly #repartitionTopics: ReadonlySet<string>;
   #group = new PartitionGroup([], 0);
   #committed = new Map<string, bigint>();
@@ -126,9 +128,20 @@ export class StreamTask implements CommittableTask {
       },
       now: () => this.#context.currentSystemTimeMs(),
     });
+    this.#blockedLoop = new BlockedLoop({
+      nodes: () => this.nodes,
+      clock: options.clock,
+      logger: options.logger,
+    });
     this.#punctuations = new Punctuations(
       (node, error, timestamp) => this.#errors.punctuationFailed(node, error, timestamp),
-      { clock: options.clock, measures: this.measures },
+      {
+        clock: options.clock,
+        measures: this.measures,
+        onCalled: (node, tookMs) => {
+          this.#blockedLoop.punctuated(node, tookMs);
+        },
+      },
     );
     this.#context = new StreamTaskContext({
       applicationId: options.applicationId,
@@ -269,6 +282,7 @@ export class StreamTask implements CommittableTask {
     const group = this.#group;
     context.systemTimeMs = systemTimeMs;
     let count = 0;
+    this.#blockedLoop.turnBegins();
     try {
       // Stream time may have come with the committed offsets.
       if (this.#isPunctuationDue && this.#punctuate('stream-time', this.#streamTime.current)) {
@@ -296,6 +310,7 @@ export class StreamTask implements CommittableTask {
         this.processedCount += count;
         this.#isTouched = true;
         this.measures.lookAtNodes(systemTimeMs);
+        this.#blockedLoop.turnEnds(count, context.queue);
       }
       context.systemTimeMs = -1;
       if (!this.#isHeld) context.queue = null;
