@@ -67,7 +67,7 @@ export class FakeClient implements StreamsClient {
   }
 }
 
-class FakeAdmin implements AdminPort {
+export class FakeAdmin implements AdminPort {
   readonly #cluster: FakeCluster;
 
   constructor(cluster: FakeCluster) {

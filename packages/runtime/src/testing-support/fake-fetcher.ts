@@ -136,7 +136,11 @@ export class FakeFetcher implements FetchPort {
       topic,
       partition,
       abortedTransactions: isCommittedOnly
-        ? [...this.abortedTransactions, ...log.abortedTransactions]
+        ? [
+            ...this.abortedTransactions,
+            // As a broker does: not those that end before the position, whose producer may have gone on.
+            ...log.abortedTransactions.filter(({ endOffset }) => endOffset >= offset),
+          ]
         : this.abortedTransactions,
       highWatermark: log.endOffset,
       lastStableOffset: log.lastStableOffset ?? log.endOffset,

@@ -111,6 +111,15 @@ export class FakeTransactionalProducer extends FakeProducer implements Transacti
     this.#cluster.transactions.init(this.transactionalId);
   }
 
+  /** Its transaction has been open for too long, as the coordinator sees it. */
+  timeOut(): void {
+    const { transactions } = this.#cluster;
+    if (this.#identity === null) return;
+    if (transactions.isCurrent(this.transactionalId, this.#identity)) {
+      transactions.init(this.transactionalId);
+    }
+  }
+
   #broken(error: unknown): Error {
     if (this.failure !== null) return this.failure;
     this.drop();
