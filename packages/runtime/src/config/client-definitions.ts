@@ -73,7 +73,7 @@ export const consumerDefinitions = [
     'max.poll.interval.ms',
     'int',
     300_000,
-    'How long a member may take to finish and commit when the group rebalances.',
+    'How long a member may take to finish and commit when the group rebalances, and how long an asynchronous function may have a record in hand.',
     { importance: 'medium', allowed: atLeast(1) },
   ),
   define(
