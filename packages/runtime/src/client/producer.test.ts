@@ -225,6 +225,52 @@ describe('Producer', () => {
     );
   });
 
+  it('gathers what comes slowly in one batch while others wait, and sends it when these have gone', async () => {
+    const { clock, brokers, transport, producer } = setUp();
+    const buffer = producer.partition('out', 0);
+    send(buffer, 'first');
+    expect(await flush(producer, clock)).toBeNull();
+    transport.sent.length = 0;
+    let release = (): void => undefined;
+    const held = new Promise<void>((resolve) => (release = resolve));
+    brokers.delay = () => held;
+    for (let i = 0; i < 50; i++) {
+      send(buffer, `value-${i}`);
+      await clock.advance(10);
+    }
+    expect(transport.count(Produce)).toBe(5);
+    release();
+    await clock.advance(10);
+    // Five under way, one that waited behind them, and all the rest.
+    expect(transport.count(Produce)).toBe(7);
+    expect(brokers.partition('out', 0).values).toEqual([
+      'first',
+      ...Array.from({ length: 50 }, (_, i) => `value-${i}`),
+    ]);
+    await producer.close(1_000);
+    expect(clock.timerCount).toBe(0);
+  });
+
+  it('sends what has gathered behind a batch that is given up', async () => {
+    const { clock, brokers, producer } = setUp({
+      deliveryTimeoutMs: 4_000,
+      onUndelivered: () => null,
+    });
+    const buffer = producer.partition('out', 0);
+    brokers.fate = () => 'lost before it is written';
+    send(buffer, 'lost');
+    await clock.advance(3_000);
+    for (const value of ['a', 'b', 'c']) {
+      send(buffer, value);
+      await clock.advance(300);
+    }
+    await clock.advance(200);
+    brokers.fate = () => 'served';
+    await clock.advance(2_000);
+    expect(brokers.partition('out', 0).values).toEqual(['a', 'b', 'c']);
+    await producer.close(1_000);
+  });
+
   it.each(Array.from({ length: 40 }, (_, seed) => seed + 1))(
     'writes every record once and in order through losses and leader moves (seed %i)',
     async (seed) => {

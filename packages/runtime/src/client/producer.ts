@@ -315,6 +315,22 @@ export class Producer implements ProducerPort, AccumulatorOwner {
     }
   }
 
+  /**
+   * Closes what has lingered, unless it would only wait behind another: it takes more records instead. With slow
+   * answers there would be ever more batches of a few records, each of which costs a request.
+   */
+  #closeLingered(now: number): void {
+    for (const accumulator of this.#open) {
+      if (!this.#hasLingered(accumulator, now)) break;
+      if (accumulator.queue.length === 0) this.closeBatch(accumulator);
+    }
+  }
+
+  #hasLingered({ open }: PartitionAccumulator, now: number): boolean {
+    // A timer may fire a fraction of a millisecond early.
+    return open !== null && open.createdAt <= now - this.#options.lingerMs + 0.5;
+  }
+
   #kick(): void {
     if (this.#isKicked || this.#isClosed) return;
     this.#isKicked = true;
@@ -341,10 +357,12 @@ export class Producer implements ProducerPort, AccumulatorOwner {
     if (this.#isClosed) return;
     const now = this.#context.clock.monotonicMs();
     this.#metadata.refreshIfOld();
-    // A timer may fire a fraction of a millisecond early.
-    this.#closeOpenBatches(this.#isFull ? Infinity : now - this.#options.lingerMs + 0.5);
+    if (this.#isFull) this.#closeOpenBatches(Infinity);
+    else this.#closeLingered(now);
     while (this.#sendRequests(now));
-    for (const { open } of this.#open) {
+    for (const { open, queue } of this.#open) {
+      // Closed when that what it waits behind has gone.
+      if (queue.length > 0) continue;
       if (open !== null) this.#wakeAt(open.createdAt + this.#options.lingerMs);
       break;
     }
@@ -380,6 +398,8 @@ export class Producer implements ProducerPort, AccumulatorOwner {
     const [batch] = queue;
     if (batch === undefined) {
       this.#ready.delete(accumulator);
+      // It may have been given up just now, and what waited behind it is still open.
+      if (this.#hasLingered(accumulator, now)) this.#kick();
       return null;
     }
     if (accumulator.isRetrying || inFlight.length >= PRODUCE_REQUESTS_IN_FLIGHT_MAX) return null;
@@ -510,9 +530,12 @@ export class Producer implements ProducerPort, AccumulatorOwner {
   #take(accumulator: PartitionAccumulator, batch: ProduceBatch): Buffer {
     accumulator.queue.shift();
     accumulator.inFlight.push(batch);
-    // What has grown behind it waits for nothing now.
+    // What has grown behind it, or lingered, waits for nothing now.
     const openBytes = accumulator.open?.builder?.sizeInBytes ?? 0;
-    if (accumulator.isDue(openBytes)) this.closeBatch(accumulator);
+    const isLate =
+      accumulator.queue.length === 0 &&
+      this.#hasLingered(accumulator, this.#context.clock.monotonicMs());
+    if (isLate || accumulator.isDue(openBytes)) this.closeBatch(accumulator);
     // The next turn is that of the others.
     this.#ready.delete(accumulator);
     if (accumulator.queue.length > 0) this.#ready.add(accumulator);
