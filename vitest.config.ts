@@ -17,7 +17,12 @@ const rungs: Record<string, string[]> = {
   unit: ['packages/*/src/**/*.test.ts', 'test/support/**/*.test.ts', 'test/bench/**/*.test.ts'],
   house: ['test/house/**/*.test.ts'],
   contract: ['test/contract/**/*.test.ts'],
-  golden: ['test/golden/**/*.test.ts', 'test/model/**/*.test.ts', 'test/regressions/**/*.test.ts'],
+  golden: [
+    'test/golden/**/*.test.ts',
+    'test/oracle/**/*.test.ts',
+    'test/model/**/*.test.ts',
+    'test/regressions/**/*.test.ts',
+  ],
   examples: ['test/examples/**/*.test.ts'],
   crash: ['test/crash/**/*.test.ts', 'test/chaos/**/*.test.ts'],
   interop: ['test/interop/**/*.test.ts'],

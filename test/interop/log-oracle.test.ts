@@ -13,22 +13,13 @@ import { BatchIterator, RecordCursor } from '@millrace/protocol';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { missingForJava } from '../support/kafka/jars.ts';
 import { LogOracle } from '../support/log-oracle.ts';
+import { logStateOf, type LogStateAnswer } from '../support/log-state.ts';
 import { historyOf, T0, type Step } from './log-history.ts';
 import { applyStep } from './apply-history.ts';
 
 const missing = missingForJava();
 const NOW = T0 + 10_000_000;
 const SETTINGS = { 'segment.bytes': '3000', 'index.interval.bytes': '200', 'retention.ms': '-1' };
-
-interface State {
-  readonly logStartOffset: number;
-  readonly logEndOffset: number;
-  readonly highWatermark: number;
-  readonly lastStableOffset: number;
-  readonly segments: readonly object[];
-  readonly producers: readonly { readonly batches: readonly object[] }[];
-  readonly leaderEpochs: readonly object[];
-}
 
 interface Verified {
   readonly ok: boolean;
@@ -58,44 +49,7 @@ async function openDir(
   return LogDir.open(root, { clock, configOf: () => config(settings) });
 }
 
-/** What our log says of itself, in the oracle's words. */
-function stateOf(log: Log): State {
-  return {
-    logStartOffset: Number(log.logStartOffset),
-    logEndOffset: Number(log.logEndOffset),
-    highWatermark: Number(log.highWatermark),
-    lastStableOffset: Number(log.lastStableOffset),
-    segments: log.segments.map((segment) => ({
-      base: Number(segment.baseOffset),
-      size: segment.sizeBytes,
-      nextOffset: Number(segment.readNextOffset()),
-      largestTimestamp: segment.maxTimestamp,
-      indexEntries: segment.offsetIndex.entryCount,
-      timeIndexEntries: segment.timeIndex.entryCount,
-      abortedTxns: segment.txnIndex.entries().length,
-    })),
-    producers: log.producers().map((producer) => ({
-      producerId: Number(producer.producerId),
-      producerEpoch: producer.producerEpoch,
-      coordinatorEpoch: producer.coordinatorEpoch,
-      lastTimestamp: producer.lastTimestamp,
-      currentTxnFirstOffset: Number(producer.currentTxnFirstOffset),
-      batches: producer.batches.map((batch) => ({
-        firstSequence: batch.firstSequence,
-        lastSequence: batch.lastSequence,
-        firstOffset: Number(batch.firstOffset),
-        lastOffset: Number(batch.lastOffset),
-        timestamp: batch.timestamp,
-      })),
-    })),
-    leaderEpochs: log.leaderEpochs.map((entry) => ({
-      epoch: entry.epoch,
-      startOffset: Number(entry.startOffset),
-    })),
-  };
-}
-
-function stateIn(answer: State): State {
+function stateIn(answer: LogStateAnswer): LogStateAnswer {
   const { logStartOffset, logEndOffset, highWatermark, lastStableOffset } = answer;
   const { segments, producers, leaderEpochs } = answer;
   return {
@@ -113,7 +67,7 @@ function stateIn(answer: State): State {
  * After a kill Kafka knows a producer's last batch only, with the time of a marker that came after it;
  * we know all that it may repeat, with their own times.
  */
-function withLastBatches(state: State): State {
+function withLastBatches(state: LogStateAnswer): LogStateAnswer {
   return {
     ...state,
     producers: state.producers.map((producer) => ({
@@ -193,9 +147,9 @@ describe.skipIf(missing !== null)(missing === null ? title : `${title} (${missin
         const copy = join(root, `ours-clean-copy-${String(seed)}`);
         cpSync(data, copy, { recursive: true });
         const again = await openDir(copy, SETTINGS, new FakeClock(NOW));
-        const ours = stateOf(again.log('t', 0) as Log);
+        const ours = logStateOf(again.log('t', 0) as Log);
         await again.close();
-        const theirs = await oracle.ask<State>({
+        const theirs = await oracle.ask<LogStateAnswer>({
           cmd: 'load',
           dir: partition,
           nowMs: NOW,
@@ -212,12 +166,12 @@ describe.skipIf(missing !== null)(missing === null ? title : `${title} (${missin
         const judged = join(root, `ours-killed-judged-${String(seed)}`);
         cpSync(data, killed, { recursive: true });
         cpSync(data, judged, { recursive: true });
-        const before = stateOf(log);
+        const before = logStateOf(log);
         await dir.close();
         const again = await openDir(killed, SETTINGS, new FakeClock(NOW));
-        const ours = stateOf(again.log('t', 0) as Log);
+        const ours = logStateOf(again.log('t', 0) as Log);
         await again.close();
-        const theirs = await oracle.ask<State>({
+        const theirs = await oracle.ask<LogStateAnswer>({
           cmd: 'load',
           dir: join(judged, 't-0'),
           nowMs: NOW,
@@ -234,20 +188,24 @@ describe.skipIf(missing !== null)(missing === null ? title : `${title} (${missin
         const data = join(root, `theirs-${String(seed)}`);
         const partition = join(data, 't-0');
         const request = { dir: partition, nowMs: T0, config: SETTINGS };
-        const written = await oracle.ask<State>({ cmd: 'write', ...request, batches: steps });
+        const written = await oracle.ask<LogStateAnswer>({
+          cmd: 'write',
+          ...request,
+          batches: steps,
+        });
         const dumped = await oracle.ask<{
           segments: { batches: { records: DumpedRecord[] }[] }[];
         }>({ cmd: 'dump', dir: partition });
         const copy = join(root, `theirs-copy-${String(seed)}`);
         cpSync(data, copy, { recursive: true });
-        const theirs = await oracle.ask<State>({
+        const theirs = await oracle.ask<LogStateAnswer>({
           cmd: 'load',
           ...request,
           nowMs: NOW,
           cleanShutdown: false,
         });
         const dir = await openDir(copy, SETTINGS, new FakeClock(NOW));
-        const ours = stateOf(dir.log('t', 0) as Log);
+        const ours = logStateOf(dir.log('t', 0) as Log);
         await dir.close();
         expect(withLastBatches(ours)).toEqual(withLastBatches(stateIn(theirs)));
         expect(ours.logEndOffset).toBe(written.logEndOffset);

@@ -187,6 +187,13 @@ export class MalformedFileError extends LogDirError {
   override readonly code = 'LOG_MALFORMED_FILE';
 }
 
+/** A pass of the cleaner that was ended from outside, or whose segments are gone. */
+export class CleaningAbortedError extends LogStoreError {
+  constructor(message: string) {
+    super('LOG_CLEANING_ABORTED', 'UNKNOWN_SERVER_ERROR', message);
+  }
+}
+
 /** Wrong topic or broker settings, all of them in one message. */
 export class ConfigError extends LogStoreError {
   readonly problems: readonly string[];

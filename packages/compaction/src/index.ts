@@ -1,3 +1,27 @@
+export { cleanableRange, regionsOf } from './cleaner/cleanable-range.ts';
+export type {
+  CleanableRange,
+  HoldReason,
+  LogToLookAt,
+  Region,
+  RegionKind,
+  SegmentToLookAt,
+} from './cleaner/cleanable-range.ts';
+export { cleanLog } from './cleaner/clean-log.ts';
+export { cleanOnce } from './cleaner/clean-once.ts';
+export { cleaningTaskOf } from './cleaner/cleaning-task-of.ts';
+export type {
+  CleanedGroup,
+  CleaningControl,
+  CleaningReport,
+  CleaningSettings,
+  CleaningStats,
+  CleaningTask,
+  LastOfProducer,
+  SourceSegment,
+} from './cleaner/cleaning-task.ts';
+export { OffsetMap } from './cleaner/offset-map.ts';
+export type { CleaningTools } from './cleaner/pass.ts';
 export { checkSetting, defaultLogConfig, parseLogConfig, resolveSetting } from './config.ts';
 export type { LogConfig, ResolvedSetting } from './config.ts';
 export { logConfigDefinitions, LONG_MAX, LONG_MAX_TEXT } from './config-definitions.ts';
@@ -14,6 +38,7 @@ export type { LeaderEpochEntry } from './log/leader-epochs.ts';
 export type { ProducerEntry, RememberedBatch } from './log/producer-entry.ts';
 export type { Isolation, ReadOptions, ReadResult } from './log/read.ts';
 export type { RetentionResult } from './log/retention.ts';
+export type { SegmentReplacement } from './log/replace-segments.ts';
 export type { FoundOffset } from './log/time-lookup.ts';
 export type { AbortedTransaction } from './segment/txn-index.ts';
 export type { Segment } from './segment/segment.ts';

@@ -51,3 +51,9 @@ export const MAX_TEXT_FILE_BYTES = 268_435_456;
 
 /** The least that a read takes from the file: enough for one usual batch, bytes. */
 export const BATCH_READ_AHEAD_BYTES = 4_096;
+
+/** Of an offset map's slot: 16 of the key's hash, 8 of the offset. */
+export const OFFSET_MAP_SLOT_BYTES = 24;
+
+/** One cleaner thread uses no more for its offset map, bytes (Kafka's bound). */
+export const MAX_OFFSET_MAP_BYTES = 2_147_483_647;

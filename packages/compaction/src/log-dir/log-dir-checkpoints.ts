@@ -23,7 +23,10 @@ export class LogDirCheckpoints {
   #highWatermarks: CheckpointEntries;
   #cleanerOffsets: CheckpointEntries;
   #logs: Logs = new Map();
+  /** What is to be written next. */
+  #nextCleanerOffsets: CheckpointEntries;
   readonly #logStartTask: CoalescingTask;
+  readonly #cleanerTask: CoalescingTask;
   readonly #allTask: CoalescingTask;
 
   constructor(disk: Disk, directory: string, logger: Logger) {
@@ -35,6 +38,8 @@ export class LogDirCheckpoints {
     this.#logStarts = this.#logStartFile.read();
     this.#highWatermarks = this.#replicationFile.read();
     this.#cleanerOffsets = readCleanerOffsets(this.#cleanerFile, logger);
+    this.#nextCleanerOffsets = this.#cleanerOffsets;
+    this.#cleanerTask = new CoalescingTask(() => this.#writeCleanerOffsets());
     this.#logStartTask = new CoalescingTask(() => this.#writeLogStarts());
     this.#allTask = new CoalescingTask(() => this.#writeAll());
   }
@@ -48,7 +53,14 @@ export class LogDirCheckpoints {
   }
 
   get cleanerOffsets(): ReadonlyMap<string, bigint> {
-    return this.#cleanerOffsets;
+    return this.#nextCleanerOffsets;
+  }
+
+  /** Resolves once the file says so. */
+  writeCleanerOffset(logs: Logs, name: string, offset: bigint): Promise<void> {
+    this.#logs = logs;
+    this.#nextCleanerOffsets = new Map(this.#nextCleanerOffsets).set(name, offset);
+    return this.#cleanerTask.request();
   }
 
   writeLogStarts(logs: Logs): Promise<void> {
@@ -108,13 +120,15 @@ export class LogDirCheckpoints {
       await this.#replicationFile.write(highWatermarks);
       this.#highWatermarks = highWatermarks;
     }
-    const cleanerOffsets = new Map(
-      [...this.#cleanerOffsets].filter(([name]) => this.#logs.has(name)),
-    );
-    if (!isEqual(cleanerOffsets, this.#cleanerOffsets)) {
-      await this.#cleanerFile.write(cleanerOffsets);
-      this.#cleanerOffsets = cleanerOffsets;
-    }
+    await this.#cleanerTask.request();
+  }
+
+  async #writeCleanerOffsets(): Promise<void> {
+    const entries = new Map([...this.#nextCleanerOffsets].filter(([name]) => this.#logs.has(name)));
+    this.#nextCleanerOffsets = entries;
+    if (isEqual(entries, this.#cleanerOffsets)) return;
+    await this.#cleanerFile.write(entries);
+    this.#cleanerOffsets = entries;
   }
 }
 

@@ -326,6 +326,14 @@ export class LogDir {
     return this.#checkpoints.cleanerOffsets;
   }
 
+  /** What is below `offset` of this log is clean; resolves once `cleaner-offset-checkpoint` says so. */
+  updateCleanerOffset(log: Log, offset: bigint): Promise<void> {
+    this.#ensureOpen();
+    // Nothing may be said of a log that is gone: a new one of its name would inherit it.
+    if (this.#logs.get(log.name) !== log) return Promise.resolve();
+    return this.#checkpoints.writeCleanerOffset(this.#logs, log.name, offset);
+  }
+
   async #persistLogStart(log: Log): Promise<void> {
     if (log.isClosed) throw new LogDirError(`${log.name}: the log is closed`);
     await this.#checkpoints.writeLogStarts(this.#logs);

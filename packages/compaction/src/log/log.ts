@@ -24,6 +24,8 @@ import { writeTopicId } from './partition-metadata.ts';
 import type { ProducerEntry } from './producer-entry.ts';
 import { readLog } from './read.ts';
 import type { ReadOptions, ReadResult } from './read.ts';
+import { replaceSegments } from './replace-segments.ts';
+import type { SegmentReplacement } from './replace-segments.ts';
 import { runRetention } from './retention.ts';
 import type { RetentionResult } from './retention.ts';
 import { roll } from './roll.ts';
@@ -218,6 +220,11 @@ export class Log {
       const isBroken = error instanceof LogDirError && !(error instanceof StorageFullError);
       throw isBroken ? markFailed(this.#state, error) : error;
     }
+  }
+
+  /** Has `.cleaned` segments take the place of others; see `replace-segments.ts`. */
+  replaceSegments(replacement: SegmentReplacement): Promise<void> {
+    return replaceSegments(this.#state, replacement);
   }
 
   /** Starts a new segment now, unless the active one is empty. */

@@ -17,6 +17,8 @@ export class BatchReader {
   /** File position of `#chunk[0]`, and how much of it is filled. */
   #chunkStart: number;
   #chunkLength = 0;
+  /** The filled part of the chunk: whatever lies behind it is old. */
+  #filled: Buffer;
   #position: number;
   #batch: RecordBatch | null = null;
 
@@ -29,6 +31,7 @@ export class BatchReader {
     this.#chunk = Buffer.allocUnsafeSlow(
       Math.max(BATCH_HEADER_BYTES, Math.min(chunkBytes, end - start)),
     );
+    this.#filled = this.#chunk.subarray(0, 0);
   }
 
   /** Where the next batch starts. */
@@ -62,10 +65,8 @@ export class BatchReader {
     }
     at = this.#require(size);
     try {
-      // A view of the filled part: whatever lies behind it in the chunk is old.
-      const filled = this.#chunk.subarray(0, this.#chunkLength);
-      if (this.#batch === null) this.#batch = new RecordBatch(filled, at);
-      else this.#batch.at(filled, at);
+      if (this.#batch === null) this.#batch = new RecordBatch(this.#filled, at);
+      else this.#batch.at(this.#filled, at);
     } catch (error) {
       throw this.#corrupt(error instanceof Error ? error.message : String(error), error);
     }
@@ -93,6 +94,7 @@ export class BatchReader {
       wanted - this.#chunkLength,
       this.#chunkStart + this.#chunkLength,
     );
+    this.#filled = this.#chunk.subarray(0, this.#chunkLength);
     if (this.#chunkLength < length) {
       throw this.#corrupt(`the file ends ${String(length - this.#chunkLength)} bytes early`);
     }

@@ -4,9 +4,11 @@ import { CorruptBatchError } from '../errors.ts';
 import { SCAN_CHUNK_BYTES } from '../limits.ts';
 
 const BATCH_LENGTH_AT = 8;
+const ATTRIBUTES_AT = 21;
 const LAST_OFFSET_DELTA_AT = 23;
 const MAX_TIMESTAMP_AT = 35;
 const RECORD_COUNT_AT = 57;
+const CONTROL_BIT = 0x20;
 
 /**
  * Walks batch headers in a segment file without reading the records: small batches come by the
@@ -19,6 +21,7 @@ export class HeaderScanner {
   lastOffset = -1n;
   maxTimestamp = -1;
   recordCount = 0;
+  isControl = false;
 
   readonly #file: DiskFile;
   readonly #end: number;
@@ -62,6 +65,7 @@ export class HeaderScanner {
     this.lastOffset = this.baseOffset + BigInt(chunk.readInt32BE(at + LAST_OFFSET_DELTA_AT));
     this.maxTimestamp = Number(chunk.readBigInt64BE(at + MAX_TIMESTAMP_AT));
     this.recordCount = chunk.readInt32BE(at + RECORD_COUNT_AT);
+    this.isControl = (chunk.readInt16BE(at + ATTRIBUTES_AT) & CONTROL_BIT) !== 0;
     this.#next = position + size;
     return true;
   }

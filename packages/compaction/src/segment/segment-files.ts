@@ -6,6 +6,13 @@ type SegmentSuffix = (typeof SEGMENT_SUFFIXES)[number];
 
 export const SNAPSHOT_SUFFIX = '.snapshot';
 export const DELETED_SUFFIX = '.deleted';
+/** Written, but not in place of what it is made from. */
+export const CLEANED_SUFFIX = '.cleaned';
+/** All that replaces something is written; whatever it replaces may go. */
+export const SWAP_SUFFIX = '.swap';
+
+/** None for a file in use. */
+export type SegmentState = '' | typeof DELETED_SUFFIX | typeof CLEANED_SUFFIX | typeof SWAP_SUFFIX;
 
 const OFFSET_DIGITS = 20;
 const MAX_OFFSET = 9_223_372_036_854_775_807n;
@@ -23,8 +30,7 @@ export interface SegmentFileName {
   readonly baseOffset: bigint;
   /** `.log` ...; also `.snapshot`. */
   readonly kind: SegmentSuffix | typeof SNAPSHOT_SUFFIX;
-  /** `.deleted`, `.cleaned`, `.swap`, or none for a file in use. */
-  readonly state: '' | typeof DELETED_SUFFIX | '.cleaned' | '.swap';
+  readonly state: SegmentState;
 }
 
 const PATTERN =

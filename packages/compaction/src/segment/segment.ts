@@ -11,6 +11,7 @@ import { HeaderScanner } from './header-scanner.ts';
 import { createEmptyIndex } from './index-file.ts';
 import { OffsetIndex } from './offset-index.ts';
 import { SEGMENT_SUFFIXES, segmentFilePath } from './segment-files.ts';
+import type { SegmentState } from './segment-files.ts';
 import { TimeIndex } from './time-index.ts';
 import { TxnIndex } from './txn-index.ts';
 
@@ -44,6 +45,8 @@ export class Segment {
   #offsetOfMaxTimestamp = -1n;
   /** undefined: not looked for yet; null: no batch yet. */
   #firstBatchTimestamp: number | null | undefined;
+  /** null: not counted yet. */
+  #dataRecordCount: number | null = null;
   /** Where a batch that starts at an offset lies; what readers and the writer saw last. */
   readonly #hintOffsets: bigint[] = [];
   readonly #hintPositions: number[] = [];
@@ -56,37 +59,39 @@ export class Segment {
     sizes: { log: number; index: number; timeIndex: number },
     createdMs: number,
     rollJitterMs: number,
+    state: SegmentState = '',
   ) {
     this.#disk = disk;
     this.directory = directory;
     this.baseOffset = baseOffset;
     this.createdMs = createdMs;
     this.rollJitterMs = rollJitterMs;
-    this.#path = segmentFilePath(directory, baseOffset, '.log');
+    const at = (suffix: string): string => segmentFilePath(directory, baseOffset, suffix + state);
+    this.#path = at('.log');
     this.#sizeBytes = sizes.log;
-    const at = (suffix: string): string => segmentFilePath(directory, baseOffset, suffix);
     this.offsetIndex = new OffsetIndex(disk, at('.index'), baseOffset, sizes.index);
     this.timeIndex = new TimeIndex(disk, at('.timeindex'), baseOffset, sizes.timeIndex);
     this.txnIndex = new TxnIndex(disk, at('.txnindex'), baseOffset);
   }
 
-  /** Makes the files of an empty segment; what may be there under their names is emptied. */
+  /**
+   * Makes the files of an empty segment; what may be there under their names is emptied. With a
+   * state, such as `.cleaned`, they are not the log's yet.
+   */
   static create(
     disk: Disk,
     directory: string,
     baseOffset: bigint,
     nowMs: number,
     rollJitterMs: number,
+    state: SegmentState = '',
   ): Segment {
+    const at = (suffix: string): string => segmentFilePath(directory, baseOffset, suffix + state);
     try {
-      for (const suffix of ['.log', '.index', '.timeindex']) {
-        createEmptyIndex(disk, segmentFilePath(directory, baseOffset, suffix));
-      }
-      disk.unlink(segmentFilePath(directory, baseOffset, '.txnindex'));
+      for (const suffix of ['.log', '.index', '.timeindex']) createEmptyIndex(disk, at(suffix));
+      disk.unlink(at('.txnindex'));
     } catch (error) {
-      for (const suffix of SEGMENT_SUFFIXES) {
-        disk.unlink(segmentFilePath(directory, baseOffset, suffix));
-      }
+      for (const suffix of SEGMENT_SUFFIXES) disk.unlink(at(suffix));
       throw error;
     }
     const segment = new Segment(
@@ -96,8 +101,10 @@ export class Segment {
       { log: 0, index: 0, timeIndex: 0 },
       nowMs,
       rollJitterMs,
+      state,
     );
     segment.#maxTimestamp = NO_TIMESTAMP;
+    segment.#dataRecordCount = 0;
     segment.#offsetOfMaxTimestamp = baseOffset;
     segment.#firstBatchTimestamp = null;
     return segment;
@@ -199,6 +206,17 @@ export class Segment {
     return this.#firstBatchTimestamp;
   }
 
+  /** Records that are there, but for markers: what a lag in messages counts. */
+  dataRecordCount(): number {
+    if (this.#dataRecordCount === null) {
+      let count = 0;
+      const scanner = this.scanFrom(0);
+      while (scanner.next()) if (!scanner.isControl) count += scanner.recordCount;
+      this.#dataRecordCount = count;
+    }
+    return this.#dataRecordCount;
+  }
+
   /** Whether relative to the base the offset fits into 32 bits. */
   fits(offset: bigint): boolean {
     return offset >= this.baseOffset && offset - this.baseOffset <= MAX_RELATIVE_OFFSET;
@@ -230,6 +248,9 @@ export class Segment {
       const position = start + batch.position;
       const lastOffset = batch.lastOffset;
       largest = Math.max(largest, batch.maxTimestamp);
+      if (this.#dataRecordCount !== null && !batch.isControl) {
+        this.#dataRecordCount += batch.recordCount;
+      }
       this.#indexBatch(position, lastOffset, batch.maxTimestamp, settings);
       this.#bytesSinceIndexEntry += batch.sizeInBytes;
       this.rememberPosition(batch.baseOffset, position);
@@ -298,6 +319,7 @@ export class Segment {
     if (sizeBytes >= this.#sizeBytes) return;
     this.file.truncate(sizeBytes);
     this.#sizeBytes = sizeBytes;
+    this.#dataRecordCount = null;
   }
 
   /** The last time index entry; then this segment is complete. */

@@ -80,7 +80,11 @@ export class TxnIndex {
   }
 
   append(entry: AbortedTransaction): void {
-    this.#entries = [...this.entries(), entry];
+    this.appendAll([entry]);
+  }
+
+  appendAll(entries: readonly AbortedTransaction[]): void {
+    this.#entries = [...this.entries(), ...entries];
     try {
       this.persist();
     } catch (error) {

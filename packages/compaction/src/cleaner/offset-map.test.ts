@@ -1,0 +1,81 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { ConfigError } from '../errors.ts';
+import { seededRandom } from '../testing/seeded-random.ts';
+import { OffsetMap } from './offset-map.ts';
+
+const newMap = (slots: number, loadFactor = 1): OffsetMap =>
+  new OffsetMap(slots * 24, loadFactor, seededRandom(7));
+
+function put(map: OffsetMap, key: string, offset: bigint): void {
+  const bytes = Buffer.from(key);
+  map.put(bytes, 0, bytes.length, Number(offset >> 32n), Number(BigInt.asIntN(32, offset)));
+}
+
+function isLatest(map: OffsetMap, key: string, offset: bigint): boolean {
+  const bytes = Buffer.from(key);
+  return map.isLatest(
+    bytes,
+    0,
+    bytes.length,
+    Number(offset >> 32n),
+    Number(BigInt.asIntN(32, offset)),
+  );
+}
+
+describe('OffsetMap', () => {
+  it('takes 24 bytes a slot and fills the share of them that it is told', () => {
+    const map = new OffsetMap(24 * 100 + 23, 0.9, seededRandom(1));
+    expect(map.slotCount).toBe(100);
+    expect(map.maxKeyCount).toBe(90);
+    for (let i = 0; i < 90; i++) {
+      expect(map.isFull).toBe(false);
+      put(map, `k${String(i)}`, BigInt(i));
+    }
+    expect(map.isFull).toBe(true);
+    expect(map.utilization).toBe(0.9);
+  });
+
+  it('refuses memory that holds no key', () => {
+    expect(() => new OffsetMap(24, 0.9, seededRandom(1))).toThrow(ConfigError);
+    expect(() => new OffsetMap(24, 0.9, seededRandom(1))).toThrow(/log.cleaner.dedupe.buffer.size/);
+  });
+
+  it('knows every key when all slots are taken, and an unknown one for what it is', () => {
+    const map = newMap(50);
+    for (let i = 0; i < 49; i++) put(map, `k${String(i)}`, BigInt(i));
+    for (let i = 0; i < 49; i++) {
+      expect(isLatest(map, `k${String(i)}`, BigInt(i) - 1n)).toBe(false);
+      expect(isLatest(map, `k${String(i)}`, BigInt(i))).toBe(true);
+    }
+    expect(isLatest(map, 'unknown', 0n)).toBe(true);
+  });
+
+  it('is empty again once cleared', () => {
+    const map = newMap(10);
+    put(map, 'k', 5n);
+    map.clear();
+    expect(map.keyCount).toBe(0);
+    expect(isLatest(map, 'k', 4n)).toBe(true);
+  });
+
+  it('does what a Map does, for offsets of all of int64', () => {
+    const offsets = fc.bigInt({ min: 0n, max: 2n ** 63n - 1n });
+    const keys = fc.string({ maxLength: 40 });
+    fc.assert(
+      fc.property(fc.array(fc.tuple(keys, offsets), { maxLength: 60 }), (entries) => {
+        const map = newMap(64);
+        const model = new Map<string, bigint>();
+        const rising = [...entries].sort((a, b) => (a[1] < b[1] ? -1 : 1));
+        for (const [key, offset] of rising) {
+          put(map, key, offset);
+          model.set(key, offset);
+        }
+        expect(map.keyCount).toBe(model.size);
+        for (const [key, offset] of entries) {
+          expect(isLatest(map, key, offset)).toBe(offset >= (model.get(key) ?? 0n));
+        }
+      }),
+    );
+  });
+});

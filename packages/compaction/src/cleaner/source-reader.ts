@@ -1,0 +1,74 @@
+import type { RecordBatch } from '@millrace/protocol';
+import { CorruptBatchError } from '../errors.ts';
+import { toLogError } from '../log/validate.ts';
+import type { Disk, DiskFile } from '../platform/disk.ts';
+import { BatchReader } from '../segment/batch-reader.ts';
+import { segmentFilePath } from '../segment/segment-files.ts';
+import type { CleaningControl, SourceSegment } from './cleaning-task.ts';
+
+/**
+ * Reads a source segment batch by batch, held back and stopped by `control` after each buffer of it.
+ * Whatever is wrong with a batch is thrown as CorruptBatchError with file and position.
+ */
+export class SourceReader {
+  /** Of the batches that were returned. */
+  bytesRead = 0;
+  readonly #file: DiskFile;
+  readonly #reader: BatchReader;
+  readonly #control: CleaningControl;
+  readonly #bufferBytes: number;
+  #batchPosition = 0;
+  #unaccountedBytes = 0;
+
+  constructor(
+    disk: Disk,
+    directory: string,
+    segment: SourceSegment,
+    start: number,
+    bufferBytes: number,
+    control: CleaningControl,
+  ) {
+    control.ensureWanted();
+    this.#file = disk.open(segmentFilePath(directory, segment.baseOffset, '.log'), 'read');
+    this.#reader = new BatchReader(this.#file, start, segment.sizeBytes, bufferBytes);
+    this.#control = control;
+    this.#bufferBytes = bufferBytes;
+  }
+
+  /** The next batch, in a reused view; null at the end. */
+  next(): RecordBatch | null {
+    this.#batchPosition = this.#reader.position;
+    const batch = this.#reader.next();
+    const bytes = this.#reader.position - this.#batchPosition;
+    this.bytesRead += bytes;
+    this.#unaccountedBytes += bytes;
+    if (this.#unaccountedBytes >= this.#bufferBytes || batch === null) {
+      this.#control.ensureWanted();
+      this.#control.throttle(this.#unaccountedBytes);
+      this.#unaccountedBytes = 0;
+    }
+    return batch;
+  }
+
+  /** A damaged batch must neither decide about others nor get a new CRC. */
+  ensureValid(batch: RecordBatch): void {
+    if (!batch.isValid()) throw this.corrupt('the stored CRC is not that of its bytes');
+  }
+
+  /** What to throw of the batch that was returned last. */
+  toError(error: unknown): unknown {
+    return toLogError(error, this.#place());
+  }
+
+  corrupt(what: string): CorruptBatchError {
+    return new CorruptBatchError(`${this.#place()}: ${what}`);
+  }
+
+  #place(): string {
+    return `${this.#file.path} at byte ${String(this.#batchPosition)}`;
+  }
+
+  close(): void {
+    this.#file.close();
+  }
+}
