@@ -25,6 +25,9 @@ const DELETE_INTERVAL_MS = 1_000;
 const LATENCY_MAX_MS = 30;
 /** Of the requests while there is trouble. */
 const FAILURE_RATE = 0.04;
+/** Of the records: those that fail at once, as many that fail later, and all that are asynchronous. */
+const RECORD_FAILURE_RATE = 0.005;
+const ASYNCHRONOUS_RATE = 0.05;
 /** How long a dead member is taken for alive, and its transaction for open. */
 const SESSION_TIMEOUT_MS = 3_000;
 const TRANSACTION_TIMEOUT_MS = 10_000;
@@ -117,7 +120,7 @@ export class SimulatedApplication {
     const instance: SimulatedInstance = new SimulatedInstance({
       cluster: this.#cluster,
       clock: this.#clock,
-      topology: counting(),
+      topology: counting(() => this.#onRecord()),
       config: {
         'application.id': APPLICATION,
         'processing.guarantee': this.#guarantee,
@@ -175,6 +178,20 @@ export class SimulatedApplication {
     const member = this.#any()?.client.simulatedMembers.at(-1);
     if (member === undefined) return;
     void this.#cluster.group(APPLICATION).expire(member.memberId);
+  }
+
+  /** Before a record is counted; also asynchronous, and both may fail. */
+  #onRecord(): Promise<void> | undefined {
+    if (!this.#isTroubled) return undefined;
+    const dice = this.#random();
+    if (dice < RECORD_FAILURE_RATE) throw new TimeoutError('somebody else is slow');
+    if (dice > ASYNCHRONOUS_RATE) return undefined;
+    return new Promise((resolve, reject) => {
+      this.#clock.setTimer(this.#random() * LATENCY_MAX_MS, () => {
+        if (dice < 2 * RECORD_FAILURE_RATE) reject(new TimeoutError('somebody else is slow'));
+        else resolve();
+      });
+    });
   }
 
   async #network(instance: SimulatedInstance, moment: Moment, clock: Clock): Promise<void> {
@@ -287,15 +304,17 @@ function countOf(value: Uint8Array | null): number {
   return value === null ? 0 : Number(Buffer.from(value).readBigInt64BE());
 }
 
-function counting(): Topology {
+function counting(onRecord: () => Promise<void> | undefined): Topology {
   const text = serdes.string();
   const builder = new StreamsBuilder();
   builder
     .stream('in', { key: text, value: text })
     .selectKey((_key, value) => value)
+    .peek(onRecord)
     .groupByKey({ key: text, value: text, name: 'words' })
     .count({ store: 'counts' })
     .toStream()
+    .peek(onRecord)
     .to('out', { key: text, value: serdes.long() });
   return builder.build();
 }
