@@ -245,6 +245,32 @@ describe('exactly once', () => {
     await harness.streams.close();
   });
 
+  it('commits nothing when its member was lost while it flushed', async () => {
+    const harness = await start(counting());
+    const group = harness.cluster.group('app');
+    write(harness, 'v');
+    await harness.clock.advance(COMMIT_MS);
+    const gate = new Gate();
+    const own = producer(harness);
+    const flush = own.flush.bind(own);
+    own.flush = async () => {
+      own.flush = flush;
+      await gate.wait();
+      await flush();
+    };
+    write(harness, 'v');
+    await harness.clock.advance(COMMIT_MS);
+    expect(gate.waitingCount).toBe(1);
+    const expired = group.expire('member-1');
+    // Whoever has the tasks now is through with the record.
+    group.offsets.set('in-0', { offset: 2n, metadata: '' });
+    gate.open();
+    await harness.clock.advance(5_000);
+    await expired;
+    expect(committed(harness)).toEqual({ k0: upTo(1) });
+    await harness.streams.close();
+  });
+
   it('restores what was committed, and no more, after a death in the middle of a transaction', async () => {
     const first = await start(counting());
     for (let i = 0; i < 3; i++) write(first, 'v');

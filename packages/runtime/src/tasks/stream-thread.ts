@@ -496,6 +496,7 @@ export class StreamThread {
         );
         if (!(await this.#abortIfSpoiled())) return;
         this.#generation = metadata.generation;
+        this.#output.assigned(metadata);
         this.#purger.newGeneration();
         this.#states.tryFire('assigned');
         await this.#tasks.assign(tasks);

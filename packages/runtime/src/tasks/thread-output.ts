@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type {
+  GroupMetadata,
   GroupPort,
   OffsetsToCommit,
   ProducerPort,
@@ -31,6 +32,8 @@ export class ThreadOutput {
   #hasBegun = false;
   #isReplaced = false;
   #isSpoiled = false;
+  /** Who was given the tasks; nobody yet, and then there are no offsets either. */
+  #owner: GroupMetadata;
   deadLetters: DeadLetters;
 
   constructor(
@@ -41,6 +44,7 @@ export class ThreadOutput {
   ) {
     this.#options = options;
     this.#group = group;
+    this.#owner = group.metadata;
     this.#logger = logger;
     this.#onDrained = onDrained;
     this.deadLetters = new DeadLetters((record) => collector.deadLetter(record));
@@ -75,6 +79,15 @@ export class ThreadOutput {
     this.#hasBegun = true;
   }
 
+  /**
+   * From here on offsets are committed as this member of this generation: the one that was given the tasks. What
+   * the group's metadata says when a commit gets as far as the offsets may be another generation by then, or,
+   * when the member was lost, none at all, and whoever is no member is not fenced.
+   */
+  assigned(owner: GroupMetadata): void {
+    this.#owner = owner;
+  }
+
   /** Everything that was flushed stands together with these offsets, or, at least once, before them. */
   async commit(offsets: OffsetsToCommit): Promise<void> {
     if (this.#transaction === null) {
@@ -87,7 +100,7 @@ export class ThreadOutput {
       );
     }
     try {
-      await this.#transaction.commitTransaction(offsets, this.#group.metadata);
+      await this.#transaction.commitTransaction(offsets, this.#owner);
     } catch (error) {
       throw asEndOfTransaction(error);
     }

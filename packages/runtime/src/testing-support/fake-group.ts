@@ -134,7 +134,7 @@ export class FakeMember implements GroupPort {
     return {
       groupId: this.#group.groupId,
       generation: this.#generation,
-      memberId: this.memberId,
+      memberId: this.#generation < 0 ? '' : this.memberId,
       groupInstanceId: null,
     };
   }

@@ -71,7 +71,9 @@ export class FakeTransactions {
   ): void {
     const entry = this.#checked(transactionalId, identity);
     const group = this.#cluster.group(groupId);
-    if (!group.isMember(memberId) || group.generation !== generation) {
+    // As the coordinator has it: who says that it is no member at all is not fenced.
+    const isNoMember = generation < 0 && memberId === '';
+    if (!isNoMember && (!group.isMember(memberId) || group.generation !== generation)) {
       throw new TaskMigratedError(`${memberId} is no member of generation ${String(generation)}`);
     }
     entry.offsets.push({ groupId, offsets });
