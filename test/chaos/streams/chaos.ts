@@ -1,6 +1,7 @@
 import { createWriteStream, mkdirSync, type WriteStream } from 'node:fs';
 import { join } from 'node:path';
-import { connect, silentLogger, type KafkaClient } from '@millrace/runtime';
+import { connect, createLogger, type KafkaClient } from '@millrace/runtime';
+import { pino } from 'pino';
 import { SeededRandom } from '../../golden/fuzz/random.ts';
 import { Blows } from './blows.ts';
 import { checkChangelogs } from './changelogs.ts';
@@ -106,9 +107,10 @@ class Chaos {
       broker === 'embedded'
         ? await EmbeddedCluster.start(join(directory, 'data'), this.#logDir)
         : await KafkaCluster.start();
+    const clientLog = pino.destination({ dest: join(this.#logDir, 'client.log') });
     const client = connect(
       { 'bootstrap.servers': cluster.bootstrapServers },
-      { logger: silentLogger() },
+      { logger: createLogger({ level: 'debug' }, clientLog) },
     );
     const proxies: StallingProxy[] = [];
     let instances: readonly Instance[] = [];
@@ -128,6 +130,7 @@ class Chaos {
       }
       await Promise.all(proxies.map((proxy) => proxy.close()));
       await client.close(CLOSE_MS);
+      clientLog.end();
       for (const line of await cluster.stop(this.#logDir)) this.#findings.add('broken', line);
       for (const line of this.#findings.shown) this.#log.write(`${line}\n`);
       this.#log.end();
