@@ -65,6 +65,10 @@ export const BLOCKED_LOOP_REPORT_INTERVAL_MS = 60_000;
 
 /** Wait before something that timed out is tried again, ms. */
 export const RETRY_BACKOFF_MS = 100;
+/** The wait before a task is begun anew doubles with each failure, up to this, ms. */
+export const RETRY_BACKOFF_MAX_MS = 1_000;
+/** A task that has run for so long, and for `task.timeout.ms`, is over its former failures, ms. */
+export const TASK_RECOVERED_MIN_MS = 60_000;
 
 /** Least length of a window of metrics, ms; `metrics.sample.window.ms` may be 0. */
 export const METRICS_WINDOW_MIN_MS = 100;

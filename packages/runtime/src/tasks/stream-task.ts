@@ -106,6 +106,8 @@ export class StreamTask implements CommittableTask {
   #failure: unknown = null;
   #isInitialized = false;
   processedCount = 0;
+  /** Offsets of it were committed since it was made. */
+  hasCommitted = false;
 
   constructor(options: StreamTaskOptions) {
     this.#options = options;
@@ -429,6 +431,7 @@ export class StreamTask implements CommittableTask {
     // Given up while the offsets were under way: whoever has the task now finds them.
     if (this.state === 'CLOSED') return;
     this.#isTouched = false;
+    this.hasCommitted ||= offsets.size > 0;
     for (const [key, { offset }] of offsets) this.#committed.set(key, offset);
     this.stores.commit(
       (topic) => this.#committed.get(topicPartitionKey(topic, this.id.partition)) ?? null,

@@ -118,7 +118,7 @@ export class StreamThread {
         return options.shares.uncommittedMaxBytes;
       },
     });
-    this.#failures = new TaskFailures(clock, taskTimeoutMs);
+    this.#failures = new TaskFailures(clock, taskTimeoutMs, (task) => this.#tasks.tasks.get(task));
     this.#restorer = new Restorer({
       fetcher: this.#restoreFetcher,
       clock,
@@ -553,7 +553,7 @@ export class StreamThread {
   // -------------------------------------------------------------------------------------- tasks
 
   #onTaskRunning(): void {
-    for (const task of this.#tasks.running) this.#failures.recovered(task.name);
+    for (const task of this.#tasks.running) this.#failures.runs(task.name);
     if (this.#isGateOpen && this.#tasks.areAllRunning) this.#states.tryFire('restored');
   }
 

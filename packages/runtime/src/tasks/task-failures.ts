@@ -1,41 +1,87 @@
 import type { Clock, Timer } from '../platform/clock.ts';
-import { RETRY_BACKOFF_MS } from '../limits.ts';
+import { RETRY_BACKOFF_MAX_MS, RETRY_BACKOFF_MS, TASK_RECOVERED_MIN_MS } from '../limits.ts';
 import { actionFor } from './failure-actions.ts';
 import type { TaskName } from './task-id.ts';
 
-/** How long each task has been failing, and what is done about it next. */
+/** How a task is at the moment of its failure. */
+interface FailingTask {
+  /** Since it was begun anew: offsets of its own were committed, records were taken, punctuators called. */
+  readonly hasCommitted: boolean;
+  readonly processedCount: number;
+  readonly punctuatedCount: number;
+}
+
+/** One task's failures that have followed each other without progress in between. */
+interface Streak {
+  readonly sinceMs: number;
+  readonly count: number;
+}
+
+/**
+ * How long each task has been failing, and what is done about it next. That a task ran again before it
+ * failed is no progress yet, since it may have failed on the same record; a commit of its own is, or
+ * that it ran for long, or with nothing to do.
+ */
 export class TaskFailures {
   readonly #clock: Clock;
   /** `task.timeout.ms`. */
   readonly #timeoutMs: number;
-  readonly #sinceMs = new Map<TaskName, number>();
+  readonly #find: (task: TaskName) => FailingTask | undefined;
+  readonly #streaks = new Map<TaskName, Streak>();
+  readonly #runningSinceMs = new Map<TaskName, number>();
   readonly #timers = new Set<Timer>();
   readonly #pauses = new Set<() => void>();
+  #pauseMs = RETRY_BACKOFF_MS;
 
-  constructor(clock: Clock, timeoutMs: number) {
+  constructor(clock: Clock, timeoutMs: number, find: (task: TaskName) => FailingTask | undefined) {
     this.#clock = clock;
     this.#timeoutMs = timeoutMs;
+    this.#find = find;
   }
 
   /** `revive` for what may be over when the task is begun anew, until it has failed for too long. */
   decide(error: Error, task: TaskName): 'rejoin' | 'revive' | 'fail' {
     const action = actionFor(error);
     if (action === 'rejoin') return 'rejoin';
-    const now = this.#clock.monotonicMs();
-    const sinceMs = this.#sinceMs.get(task) ?? now;
-    this.#sinceMs.set(task, sinceMs);
+    const nowMs = this.#clock.monotonicMs();
+    const { sinceMs, count } = this.#streakOf(task, nowMs);
+    this.#streaks.set(task, { sinceMs, count: count + 1 });
+    this.#pauseMs = Math.min(RETRY_BACKOFF_MS * 2 ** count, RETRY_BACKOFF_MAX_MS);
+    this.#runningSinceMs.delete(task);
     if (action !== 'revive' && action !== 'retry') return 'fail';
-    return now - sinceMs > this.#timeoutMs ? 'fail' : 'revive';
+    return nowMs - sinceMs > this.#timeoutMs ? 'fail' : 'revive';
   }
 
-  /** The task runs: whatever was wrong is over. */
-  recovered(task: TaskName): void {
-    this.#sinceMs.delete(task);
+  /** The task runs, for the first time or again. */
+  runs(task: TaskName): void {
+    if (this.#streaks.has(task) && !this.#runningSinceMs.has(task)) {
+      this.#runningSinceMs.set(task, this.#clock.monotonicMs());
+    }
   }
 
-  /** Calls `fn` after a pause, unless `close` comes first. */
+  #streakOf(task: TaskName, nowMs: number): Streak {
+    const streak = this.#streaks.get(task);
+    return streak === undefined || this.#isOver(task, nowMs)
+      ? { sinceMs: nowMs, count: 0 }
+      : streak;
+  }
+
+  #isOver(task: TaskName, nowMs: number): boolean {
+    const failing = this.#find(task);
+    if (failing?.hasCommitted === true) return true;
+    const runningSinceMs = this.#runningSinceMs.get(task);
+    if (runningSinceMs === undefined) return false;
+    if (nowMs - runningSinceMs > Math.max(this.#timeoutMs, TASK_RECOVERED_MIN_MS)) return true;
+    return failing === undefined || failing.processedCount + failing.punctuatedCount === 0;
+  }
+
+  /** Calls `fn` after a pause, longer each time that the task which was decided about fails again, unless `close` comes first. */
   later(fn: () => void): void {
-    const timer = this.#clock.setTimer(RETRY_BACKOFF_MS, () => {
+    this.#after(this.#pauseMs, fn);
+  }
+
+  #after(ms: number, fn: () => void): void {
+    const timer = this.#clock.setTimer(ms, () => {
       this.#timers.delete(timer);
       fn();
     });
@@ -46,7 +92,7 @@ export class TaskFailures {
   pause(): Promise<void> {
     return new Promise((resolve) => {
       this.#pauses.add(resolve);
-      this.later(() => {
+      this.#after(RETRY_BACKOFF_MS, () => {
         this.#pauses.delete(resolve);
         resolve();
       });
