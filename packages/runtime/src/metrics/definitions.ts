@@ -248,10 +248,14 @@ const topic = new Definer('stream-topic-metrics', [...nodeTags, 'topic'])
   .total(
     'bytes-consumed',
     'bytes',
-    "Their bytes as Kafka Streams counts them: key, value, headers, the topic's name, and 20 for timestamp, offset and partition.",
+    "Their bytes as Kafka Streams counts them: key, value, headers as they are encoded, the topic's name, and 20 for timestamp, offset and partition.",
   )
   .total('records-produced', 'records', 'Records that a sink wrote to the topic.')
-  .total('bytes-produced', 'bytes', 'Their bytes, as for `bytes-consumed-total`.');
+  .total(
+    'bytes-produced',
+    'bytes',
+    'Their bytes as they are encoded in batches, before compression.',
+  );
 
 const store = new Definer('stream-state-metrics', storeTags)
   .gauge(

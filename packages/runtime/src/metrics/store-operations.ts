@@ -44,7 +44,7 @@ const windowedOperations = {
 const commonOperations = { flush: 'flush', commit: 'commit' } as const;
 
 /** One operation of a store. */
-export interface StoreOperation {
+interface StoreOperation {
   count: number;
   /** ns; of an iterator from the call to its end. */
   readonly latency: WindowedValues;
