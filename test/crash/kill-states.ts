@@ -10,6 +10,7 @@ interface LogLine {
   readonly task?: string;
   readonly topic?: string;
   readonly partition?: number;
+  readonly restoredRecords?: number;
 }
 
 const WARN = 40;
@@ -24,6 +25,7 @@ export type Durations = Record<KillState, number>;
 export class KillStates {
   /** Lines from warn on, and those that are none of the logger's. */
   readonly loud: string[] = [];
+  hasRestored = false;
   readonly #durations: Durations;
   readonly #since = new Map<string, number>();
   readonly #spilling = new Set<string>();
@@ -54,7 +56,8 @@ export class KillStates {
     if (!line.endsWith('}')) return null;
     const entry = JSON.parse(line) as LogLine;
     if (entry.level >= WARN) this.loud.push(line);
-    const { msg, to = '', task = '', topic = '', partition = 0, time } = entry;
+    const { msg, to = '', task = '', topic = '', partition = 0, restoredRecords = 0, time } = entry;
+    if (restoredRecords > 0) this.hasRestored = true;
     const changelog = `${topic}-${String(partition)}`;
     switch (msg) {
       case 'state':

@@ -19,7 +19,7 @@ export interface KilledRun extends FlightsRun {
   readonly isKilled: boolean;
   /** What it was doing when it was killed; null: nothing in particular, or it was not killed. */
   readonly state: KillState | null;
-  /** It had something to restore. */
+  /** It has restored records; what lies behind the last one, such as a transaction's marker, is none. */
   readonly hasRestored: boolean;
   /** From running to stopping; 0 if it did not get there. */
   readonly processingMs: number;
@@ -47,7 +47,6 @@ export async function runAndKill(
   const leftMs = durations.processing * left;
   let times = moment.ordinal;
   let hasEnded = false;
-  let hasRestored = false;
   let runningMs = 0;
   let processingMs = 0;
   const kill = (): void => {
@@ -64,7 +63,6 @@ export async function runAndKill(
     if (!hasEnded && processingMs === 0) flights.signal('SIGTERM');
   };
   const begun = (state: KillState): void => {
-    if (state === 'restore') hasRestored = true;
     if (state === 'stop') processingMs = performance.now() - runningMs;
     if (state === 'processing') {
       runningMs = performance.now();
@@ -95,7 +93,7 @@ export async function runAndKill(
     ...run,
     isKilled: run.signal === 'SIGKILL',
     state: run.signal === 'SIGKILL' ? states.state : null,
-    hasRestored,
+    hasRestored: states.hasRestored,
     processingMs,
     loud: states.loud,
   };

@@ -1,6 +1,6 @@
 import { SeededRandom } from '../golden/fuzz/random.ts';
 import type { Finished } from './flights-process.ts';
-import { FlightsRound } from './flights-round.ts';
+import { FlightsRound, type Guarantee } from './flights-round.ts';
 import { killStates, type Durations, type KillState } from './kill-states.ts';
 import { runAndKill, type KilledRun, type Moment } from './killer.ts';
 
@@ -10,6 +10,8 @@ export interface KillsOptions {
   readonly kills: number;
   /** Flights of a round. */
   readonly rows: number;
+  /** Exactly once, no record comes again, and the result is exact. */
+  readonly guarantee: Guarantee;
   readonly say: (line: string) => void;
 }
 
@@ -151,7 +153,8 @@ class Kills {
   }
 
   async #inRound(play: (round: FlightsRound) => Promise<void>): Promise<void> {
-    const round = await FlightsRound.open(this.#options.rows);
+    const { rows, guarantee } = this.#options;
+    const round = await FlightsRound.open(rows, guarantee);
     try {
       await play(round);
     } finally {
