@@ -185,6 +185,11 @@ export class StreamTask implements CommittableTask {
     return this.#group.queues;
   }
 
+  /** The offsets that it is at, all together: how far it is. */
+  get position(): bigint {
+    return this.#group.queues.reduce((sum, queue) => sum + queue.committableOffset, 0n);
+  }
+
   get droppedCount(): number {
     return this.#context.dropped.count;
   }

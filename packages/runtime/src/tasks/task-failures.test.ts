@@ -13,7 +13,7 @@ const strings = { key: serdes.string(), value: serdes.string() };
 
 function setUp() {
   const clock = new FakeClock();
-  const task = { hasCommitted: false, processedCount: 0, punctuatedCount: 0 };
+  const task = { hasCommitted: false, processedCount: 0, punctuatedCount: 0, position: 7n };
   const failures = new TaskFailures(clock, TIMEOUT_MS, () => task);
   const fail = (error: Error = new TimeoutError('slow')): string => failures.decide(error, '0_0');
   return { clock, task, failures, fail };
@@ -42,6 +42,7 @@ describe('TaskFailures', () => {
 
   it.each<[string, (setup: ReturnType<typeof setUp>) => Promise<void> | void]>([
     ['it has committed', ({ task }) => void (task.hasCommitted = true)],
+    ['it has come further', ({ task }) => void (task.position += 1n)],
     ['it has run with nothing to do', ({ task }) => void (task.processedCount = 0)],
     [
       'it has run for long',

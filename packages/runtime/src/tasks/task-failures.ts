@@ -9,18 +9,22 @@ interface FailingTask {
   readonly hasCommitted: boolean;
   readonly processedCount: number;
   readonly punctuatedCount: number;
+  /** How far it is in its inputs, all together. */
+  readonly position: bigint;
 }
 
 /** One task's failures that have followed each other without progress in between. */
 interface Streak {
   readonly sinceMs: number;
   readonly count: number;
+  /** The furthest at which it failed. */
+  readonly position: bigint;
 }
 
 /**
  * How long each task has been failing, and what is done about it next. That a task ran again before it
- * failed is no progress yet, since it may have failed on the same record; a commit of its own is, or
- * that it ran for long, or with nothing to do.
+ * failed is no progress yet, since it may have failed on the same record; that it came further than
+ * ever is, or a commit of its own, or that it ran for long, or with nothing to do.
  */
 export class TaskFailures {
   readonly #clock: Clock;
@@ -44,8 +48,12 @@ export class TaskFailures {
     const action = actionFor(error);
     if (action === 'rejoin') return 'rejoin';
     const nowMs = this.#clock.monotonicMs();
-    const { sinceMs, count } = this.#streakOf(task, nowMs);
-    this.#streaks.set(task, { sinceMs, count: count + 1 });
+    const failing = this.#find(task);
+    const former = this.#streaks.get(task) ?? { sinceMs: nowMs, count: 0, position: -1n };
+    const isOver = this.#isOver(task, former, failing, nowMs);
+    const { sinceMs, count } = isOver ? { sinceMs: nowMs, count: 0 } : former;
+    const position = furthest(former.position, failing?.position ?? -1n);
+    this.#streaks.set(task, { sinceMs, count: count + 1, position });
     this.#pauseMs = Math.min(RETRY_BACKOFF_MS * 2 ** count, RETRY_BACKOFF_MAX_MS);
     this.#runningSinceMs.delete(task);
     if (action !== 'revive' && action !== 'retry') return 'fail';
@@ -59,20 +67,18 @@ export class TaskFailures {
     }
   }
 
-  #streakOf(task: TaskName, nowMs: number): Streak {
-    const streak = this.#streaks.get(task);
-    return streak === undefined || this.#isOver(task, nowMs)
-      ? { sinceMs: nowMs, count: 0 }
-      : streak;
-  }
-
-  #isOver(task: TaskName, nowMs: number): boolean {
-    const failing = this.#find(task);
+  #isOver(
+    task: TaskName,
+    former: Streak,
+    failing: FailingTask | undefined,
+    nowMs: number,
+  ): boolean {
     if (failing?.hasCommitted === true) return true;
     const runningSinceMs = this.#runningSinceMs.get(task);
     if (runningSinceMs === undefined) return false;
     if (nowMs - runningSinceMs > Math.max(this.#timeoutMs, TASK_RECOVERED_MIN_MS)) return true;
-    return failing === undefined || failing.processedCount + failing.punctuatedCount === 0;
+    if (failing === undefined || failing.position > former.position) return true;
+    return failing.processedCount + failing.punctuatedCount === 0;
   }
 
   /** Calls `fn` after a pause, longer each time that the task which was decided about fails again, unless `close` comes first. */
@@ -105,4 +111,8 @@ export class TaskFailures {
     for (const resolve of this.#pauses) resolve();
     this.#pauses.clear();
   }
+}
+
+function furthest(a: bigint, b: bigint): bigint {
+  return a > b ? a : b;
 }
