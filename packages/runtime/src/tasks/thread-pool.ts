@@ -148,8 +148,9 @@ export class ThreadPool<T extends PooledThread> {
 
   async #replace(index: number, thread: T, delayMs: number): Promise<void> {
     this.#options.logger.warn({ thread: thread.name, delayMs }, 'replacing the stream thread');
+    const stopped = thread.stop(this.#options.stopTimeoutMs);
     this.#options.onChanged(true);
-    await thread.stop(this.#options.stopTimeoutMs);
+    await stopped;
     if (delayMs > 0) await this.#pause(delayMs);
     if (this.#isStopped || this.#threads.get(index) !== thread) return;
     this.#create(index).start();
