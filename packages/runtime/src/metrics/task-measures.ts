@@ -46,9 +46,10 @@ export class TaskMeasures {
   /** Takes in what nodes have noted; `nowMs` is the wall-clock time at which they had their records. */
   lookAtNodes(nowMs: number): void {
     for (const { times, latency } of this.latencies) {
-      times.take((count, sum, min, max) => {
-        latency.recordAll(count, count * nowMs - sum, nowMs - max, nowMs - min);
-      });
+      const { count } = times;
+      if (count === 0) continue;
+      latency.recordAll(count, count * nowMs - times.sum, nowMs - times.max, nowMs - times.min);
+      times.forget();
     }
   }
 }
