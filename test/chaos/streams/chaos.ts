@@ -216,15 +216,17 @@ class Chaos {
 
   async #strikeAll(blows: Blows): Promise<void> {
     const { kills } = this.#options;
-    const minimum = Math.max(1, Math.floor(kills / MINIMUM_SHARE));
+    const minimum = minimumOf(kills);
     const missing = (): InstanceState[] =>
       instanceStates.filter((state) => blows.kills[state] < minimum);
     const isWanted = (blow: Blow): boolean => {
       if (blows.killCount < kills) return true;
+      if (blow.kind === 'kill-broker') return isBrokerMissing();
       return blow.kind === 'kill' && missing().includes(blow.state);
     };
+    const isBrokerMissing = (): boolean => blows.brokerKills < minimum;
     const isDone = (): boolean =>
-      blows.killCount >= kills && missing().length === 0 && blows.brokerKills >= minimum;
+      blows.killCount >= kills && missing().length === 0 && !isBrokerMissing();
     let attempts = 0;
     for (const blow of planBlows(this.#random, INSTANCES)) {
       if (isDone() || attempts >= ATTEMPTS_PER_KILL * kills) break;
@@ -236,6 +238,9 @@ class Chaos {
     }
     for (const state of missing()) {
       this.#findings.add('broken', `only ${blows.kills[state]} kills of ${minimum} hit ${state}`);
+    }
+    if (isBrokerMissing()) {
+      this.#findings.add('broken', `only ${blows.brokerKills} kills of ${minimum} hit the broker`);
     }
   }
 
@@ -325,6 +330,11 @@ class Chaos {
     this.#log.write(`${new Date().toISOString()} ${line}\n`);
     this.#options.say(line);
   }
+}
+
+/** Of each state, and of the broker's. */
+export function minimumOf(kills: number): number {
+  return Math.max(1, Math.floor(kills / MINIMUM_SHARE));
 }
 
 async function createTopics(client: KafkaClient, cluster: ChaosCluster): Promise<void> {

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { runChaos } from './chaos.ts';
+import { minimumOf, runChaos } from './chaos.ts';
 import { findingKinds } from './findings.ts';
 import { instanceStates } from './instance-states.ts';
 
@@ -39,7 +39,9 @@ async function main(args: readonly string[]): Promise<number> {
   const report = await runChaos({ seed, kills, broker, directory, say });
   const { findings } = report;
   const states = instanceStates.map((state) => `${state} ${report.kills[state]}`).join(', ');
-  console.log(`kills: ${states}, other ${report.kills.other}; of the broker ${report.brokerKills}`);
+  console.log(
+    `kills: ${states}, other ${report.kills.other}; of the broker ${report.brokerKills}; at least ${minimumOf(kills)} of each`,
+  );
   console.log(
     `stalls: ${report.stalls}, of which ${report.longStalls} outlasted the session, and ${report.fenced} of these were fenced`,
   );
