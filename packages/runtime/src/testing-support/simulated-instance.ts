@@ -40,7 +40,7 @@ export type Moment =
   | 'purged';
 
 /** Takes its time, fails, or never ends because the process is dead. */
-export type Network = (moment: Moment) => Promise<void>;
+type Network = (moment: Moment) => Promise<void>;
 
 /** A clock that stands still for one process once it was killed: nothing that waits for it goes on. */
 class ProcessClock implements Clock {

@@ -27,7 +27,7 @@ export function processIdentity(path: string, random: Random, logger: Logger): s
       logger.warn({ file }, 'the identity of this instance cannot be read; it gets a new one');
     }
     const processId = uuidFrom(random);
-    replaceFile(file, `${JSON.stringify({ processId })}\n`);
+    replaceFile(file, `{"processId":"${processId}"}\n`);
     return processId;
   } catch (error) {
     throw storageError(error, path, null);
