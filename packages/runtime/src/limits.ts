@@ -8,6 +8,10 @@
 export const PROCESS_SLICE_MAX_MS = 40;
 /** Records that one task processes before it is looked whether its turn is over. */
 export const TASK_SLICE_MAX_RECORDS = 256;
+/** ... when it begins, before it is known how long they take. */
+export const TASK_SLICE_FIRST_RECORDS = 8;
+/** Time after which it should be looked again, ms. */
+export const TASK_SLICE_TARGET_MS = 10;
 /** Records that one task processes before the next task has its turn. */
 export const TASK_TURN_MAX_RECORDS = 8_192;
 /**

@@ -31,6 +31,7 @@ import { asksForRawRecords, TaskErrors, processingError } from './error-handling
 import { PartitionGroup } from './partition-group.ts';
 import { Punctuations } from './punctuations.ts';
 import { RecordQueue } from './record-queue.ts';
+import { SliceLength } from './slice-length.ts';
 import { StreamTaskContext } from './stream-task-context.ts';
 import { StreamTime } from './stream-time.ts';
 import type { TaskId } from '../operators/task-context.ts';
@@ -106,6 +107,7 @@ export class StreamTask implements CommittableTask {
   #failure: unknown = null;
   #isInitialized = false;
   processedCount = 0;
+  readonly sliceLength = new SliceLength();
   /** Offsets of it were committed since it was made. */
   hasCommitted = false;
 

@@ -10,6 +10,7 @@ import {
   TimeoutError,
 } from '../errors.ts';
 import { serdes } from '../serdes/serdes.ts';
+import { FakeClock } from '../testing-support/fake-clock.ts';
 import { FakeCluster } from '../testing-support/fake-cluster.ts';
 import type { FakeProducer } from '../testing-support/fake-producer.ts';
 import type { Harness, HarnessOptions } from '../testing-support/harness.ts';
@@ -454,6 +455,37 @@ describe('the loop of a stream thread', () => {
     expect(harness.cluster.group('app').offsets.get('in-0')?.offset).toBe(10n);
     expect(harness.cluster.deleteRequests).toHaveLength(1);
     expect(await harness.streams.close()).toBe(true);
+  });
+
+  it('gives the event loop its turn after few records when each takes long', async () => {
+    const clock = new FakeClock();
+    const counts: number[] = [];
+    let count = 0;
+    const builder = new StreamsBuilder();
+    builder
+      .stream('in', strings)
+      .peek(() => {
+        count++;
+        clock.elapse(50);
+      })
+      .to('out', strings);
+    const harness = await start({
+      topology: builder.build(),
+      clock,
+      options: {
+        yieldToEventLoop: () => {
+          if (count > 0) counts.push(count);
+          count = 0;
+          return new Promise((resolve) => {
+            setImmediate(resolve);
+          });
+        },
+      },
+    });
+    write(harness.cluster, 40);
+    await harness.clock.advance(1_000);
+    expect(counts).toEqual([8, ...Array.from({ length: 32 }, () => 1)]);
+    await harness.streams.close();
   });
 
   it('sleeps while one partition is waited for and another has more to fetch', async () => {

@@ -9,12 +9,7 @@ import { TaskCorruptedError } from '../errors.ts';
 import type { FetchPort, GroupMetadata, GroupPort, MemberAssignment } from '../client/ports.ts';
 import { Committer } from '../commit/committer.ts';
 import { Purger } from '../commit/purge.ts';
-import {
-  PROCESS_SLICE_MAX_MS,
-  RESTORE_SLICE_MAX_MS,
-  TASK_SLICE_MAX_RECORDS,
-  TASK_TURN_MAX_RECORDS,
-} from '../limits.ts';
+import { PROCESS_SLICE_MAX_MS, RESTORE_SLICE_MAX_MS, TASK_TURN_MAX_RECORDS } from '../limits.ts';
 import { registerThreadMetrics } from '../metrics/thread-metrics.ts';
 import { ThreadTimings } from '../metrics/thread-timings.ts';
 import { BoundedSteps } from '../platform/bounded-steps.ts';
@@ -378,17 +373,25 @@ export class StreamThread {
   /** How many records the task processed until its turn, the time, its input or the room for output ended. */
   #takeTurn(task: StreamTask, nowMs: number, untilMs: number): number {
     const { clock } = this.#options;
+    const { sliceLength } = task;
     let count = 0;
+    let wanted: number;
     let processed: number;
+    let sliceStartMs = clock.monotonicMs();
+    let sliceEndMs: number;
     do {
-      processed = this.#processTask(task, nowMs);
+      wanted = sliceLength.records;
+      processed = this.#processTask(task, wanted, nowMs);
       if (processed > 0) this.#tasks.balance(task);
       count += processed;
+      sliceEndMs = clock.monotonicMs();
+      sliceLength.took(processed, sliceEndMs - sliceStartMs);
+      sliceStartMs = sliceEndMs;
     } while (
-      processed === TASK_SLICE_MAX_RECORDS &&
+      processed === wanted &&
       count < TASK_TURN_MAX_RECORDS &&
       !this.#output.producer.isFull &&
-      clock.monotonicMs() < untilMs
+      sliceEndMs < untilMs
     );
     return count;
   }
@@ -407,9 +410,9 @@ export class StreamThread {
     return worked;
   }
 
-  #processTask(task: StreamTask, nowMs: number): number {
+  #processTask(task: StreamTask, maxRecords: number, nowMs: number): number {
     try {
-      return task.process(TASK_SLICE_MAX_RECORDS, nowMs);
+      return task.process(maxRecords, nowMs);
     } catch (error) {
       this.#onTaskFailure(error as Error, task.name);
       return 0;
