@@ -108,8 +108,9 @@ export class Blows {
   }
 
   async #kill(blow: Blow, state: InstanceState): Promise<void> {
-    const victim =
-      state === 'processing' ? await this.#processing(blow) : await this.#inState(blow, state);
+    // At any moment between two commits, not right after the last blow.
+    if (state === 'processing') await sleep(blow.delay * PROCESSING_MAX_MS);
+    const victim = await this.#inState(blow, state);
     if (victim === null) {
       this.#say(`nobody was ${state} in time`);
       return;
@@ -123,15 +124,6 @@ export class Blows {
         (was === state ? '' : ` (aim: ${state})`),
     );
     this.#restart(victim, blow.delay);
-  }
-
-  async #processing(blow: Blow): Promise<Instance | null> {
-    const victim = this.#pick(blow);
-    if (victim === null) return null;
-    await sleep(blow.fraction * PROCESSING_MAX_MS);
-    const deadline = performance.now() + PROCESSING_MAX_MS;
-    while (victim.state !== 'processing' && performance.now() < deadline) await sleep(1);
-    return victim.isAlive ? victim : null;
   }
 
   /** The first that comes into the state, when a part of it is over. */

@@ -82,7 +82,7 @@ class Chaos {
   readonly #results = new Results(this.#model, this.#findings);
   /** To begin with; learned as it goes on. */
   readonly #durations: Durations = {
-    processing: 1_000,
+    processing: 80,
     committing: 10,
     purging: 3,
     restoring: 50,

@@ -40,6 +40,8 @@ export class InstanceStates {
   readonly #committing = new Set<string>();
   readonly #restoring = new Set<string>();
   #client = 'CREATED';
+  /** Of the last line, as its logger has it. */
+  #timeMs = 0;
   #fencedCount = 0;
 
   constructor(durations: Durations) {
@@ -75,6 +77,18 @@ export class InstanceStates {
 
   /** A line of the log; returns the state that begins with it, if one does. */
   see(line: string): InstanceState | null {
+    const before = this.state;
+    const begun = this.#read(line);
+    const after = this.state;
+    if (before === after || this.#timeMs === 0) return begun;
+    // It goes on with that when everything else is over.
+    if (before === 'processing') this.#learn('processing', 'processing', this.#timeMs);
+    if (after !== 'processing') return begun;
+    this.#since.set('processing', this.#timeMs);
+    return 'processing';
+  }
+
+  #read(line: string): InstanceState | null {
     if (!line.startsWith('{')) {
       this.loud.push(line);
       return null;
@@ -84,13 +98,14 @@ export class InstanceStates {
     const entry = JSON.parse(line) as LogLine;
     if (entry.level >= ERROR) this.loud.push(line);
     const { msg = '', thread = '', to = '', topic = '', partition = 0, time } = entry;
+    this.#timeMs = time;
     if (FENCED.test(msg)) this.#fencedCount++;
     if (COMMIT_OVER.test(msg)) this.#end('committing', this.#committing, thread, time);
     const changelog = `${topic}-${String(partition)}`;
     switch (msg) {
       case 'state':
         this.#client = to;
-        return to === 'RUNNING' ? 'processing' : null;
+        return null;
       case 'thread state':
         return this.#threadIs(thread, to, time);
       case 'committing':

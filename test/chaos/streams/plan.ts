@@ -7,7 +7,7 @@ export type StallKind = 'freeze' | 'stall-all' | 'stall-one';
 interface BlowParts {
   /** Index of an instance: the one that is hit, or, where one in the right state is hit, the one that is stopped to bring that about. */
   readonly instance: number;
-  /** How much of the state is over, 0 to 1; of processing, of a second. */
+  /** How much of the state is over, 0 to 1. */
   readonly fraction: number;
   /** Until what was killed is started again, or until what stalls goes on, 0 to 1. */
   readonly delay: number;
