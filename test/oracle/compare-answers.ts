@@ -67,8 +67,8 @@ function blur(
     stats: areSizesEqual ? stats : { ...stats, bytesRead: UNKNOWN, bytesWritten: UNKNOWN },
     survivors: blurred,
     state: {
-      ...state,
-      segments: state.segments.map((segment) => blurState(segment, sizes.get(segment.base))),
+      ...blurState(state),
+      segments: state.segments.map((segment) => blurSegmentState(segment, sizes.get(segment.base))),
     },
   };
 }
@@ -90,8 +90,16 @@ function blurSegment(
   return { base, size: isExact ? size : UNKNOWN, batches, abortedTxns };
 }
 
+/**
+ * With a transaction that began before the log start, Kafka has the stable offset there, at the next batch, or, freshly
+ * opened, where the transaction began: what may be cleaned is compared all the same.
+ */
+function blurState(state: CleaningAnswer['state']): object {
+  return state.logStartOffset > 0 ? { ...state, lastStableOffset: null } : state;
+}
+
 /** Index entries come every so many bytes. */
-function blurState(segment: SegmentState, size: number | string | undefined): object {
+function blurSegmentState(segment: SegmentState, size: number | string | undefined): object {
   return size === UNKNOWN
     ? { ...segment, size, indexEntries: UNKNOWN, timeIndexEntries: UNKNOWN }
     : segment;
@@ -120,7 +128,7 @@ function blurCleanable(
           selected:
             answer.selected === true ||
             (isCompacted && answer.dirtyRatio === limit && (answer.cleanableBytes ?? 0) > 0),
-          state: answer.state,
+          state: blurState(answer.state),
         }
       : {}),
   };

@@ -51,7 +51,10 @@ export interface SegmentState {
 export interface CleaningAnswer {
   readonly firstDirtyOffset: number;
   readonly firstUncleanableOffset: number;
-  readonly state: { readonly segments: readonly SegmentState[] };
+  readonly state: {
+    readonly logStartOffset: number;
+    readonly segments: readonly SegmentState[];
+  };
   /** Of `clean`, and so are the next two. */
   readonly nextFirstDirtyOffset?: number;
   readonly stats?: CleanStats;

@@ -16,12 +16,13 @@ export function buildOffsetMap(pass: CleaningPass): bigint {
   const { task, map } = pass;
   const { firstDirtyOffset, firstUncleanableOffset } = task;
   map.clear();
-  const transactions = new PassTransactions();
-  transactions.expect(
-    abortedWithin(task.abortedTransactions, firstDirtyOffset, firstUncleanableOffset),
-  );
   const first = task.segments.findLastIndex((one) => one.baseOffset <= firstDirtyOffset);
   const dirty = task.segments.slice(Math.max(0, first));
+  const transactions = new PassTransactions();
+  // From the segment's start, not from the first dirty offset: as Kafka counts.
+  transactions.expect(
+    abortedWithin(task, dirty[0]?.baseOffset ?? firstDirtyOffset, firstUncleanableOffset),
+  );
   let latest = firstDirtyOffset - 1n;
   for (const segment of dirty) {
     const start = segment.baseOffset <= firstDirtyOffset ? task.firstDirtyPosition : 0;

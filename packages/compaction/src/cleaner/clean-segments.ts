@@ -46,9 +46,7 @@ function cleanSegment(
 ): void {
   const { task, stats } = pass;
   // All that reach into the segment, also beyond the cleanable section (KAFKA-13727).
-  state.transactions.expect(
-    abortedWithin(task.abortedTransactions, segment.baseOffset, segment.endOffset),
-  );
+  state.transactions.expect(abortedWithin(task, segment.baseOffset, segment.endOffset));
   const reader = new SourceReader(
     pass.disk,
     task.directory,

@@ -39,6 +39,7 @@ export function cleaningTaskOf(
       maxDecompressedMessageBytes: config.maxDecompressedMessageBytes,
     },
     segments: sources,
+    logStartOffset: log.logStartOffset,
     firstDirtyOffset,
     firstDirtyPosition,
     firstUncleanableOffset,

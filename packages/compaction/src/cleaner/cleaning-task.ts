@@ -40,6 +40,7 @@ export interface CleaningTask {
   readonly settings: CleaningSettings;
   /** From the log's first segment to the last below `firstUncleanableOffset`. */
   readonly segments: readonly SourceSegment[];
+  readonly logStartOffset: bigint;
   readonly firstDirtyOffset: bigint;
   /** A batch at or before the one that holds `firstDirtyOffset`, in its segment's file. */
   readonly firstDirtyPosition: number;

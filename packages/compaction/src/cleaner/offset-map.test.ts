@@ -43,8 +43,9 @@ describe('OffsetMap', () => {
 
   it('knows every key when all slots are taken, and an unknown one for what it is', () => {
     const map = newMap(50);
-    for (let i = 0; i < 49; i++) put(map, `k${String(i)}`, BigInt(i));
-    for (let i = 0; i < 49; i++) {
+    for (let i = 0; i < 50; i++) put(map, `k${String(i)}`, BigInt(i));
+    expect(map.utilization).toBe(1);
+    for (let i = 0; i < 50; i++) {
       expect(isLatest(map, `k${String(i)}`, BigInt(i) - 1n)).toBe(false);
       expect(isLatest(map, `k${String(i)}`, BigInt(i))).toBe(true);
     }

@@ -24,14 +24,15 @@ export class OffsetMap {
   /** @throws ConfigError when the memory holds less than two keys: cleaning would never get on. */
   constructor(bytes: number, loadFactor: number, random: Random) {
     this.slotCount = Math.floor(Math.min(bytes, MAX_OFFSET_MAP_BYTES) / OFFSET_MAP_SLOT_BYTES);
-    this.maxKeyCount = Math.floor(this.slotCount * loadFactor);
+    this.maxKeyCount = Math.min(this.slotCount, Math.floor(this.slotCount * loadFactor));
     if (this.slotCount * loadFactor <= 1) {
       throw new ConfigError([
         `log.cleaner.dedupe.buffer.size: ${String(bytes)} bytes per thread hold no key; ` +
           `give it more, or log.cleaner.threads less`,
       ]);
     }
-    this.#slots = new Int32Array(this.slotCount * SLOT_WORDS);
+    // One more stays empty whatever the load factor: a search for an unknown key ends there.
+    this.#slots = new Int32Array((this.slotCount + 1) * SLOT_WORDS);
     this.#hash = KeyHash.random(random);
   }
 
@@ -87,8 +88,7 @@ export class OffsetMap {
   }
 
   /**
-   * Where the key's slot starts, or the empty one that it would take: there always is one, since
-   * fewer keys are put than there are slots. Slots are tried one after another: near its limit the
+   * Where the key's slot starts, or the empty one that it would take: there always is one. Slots are tried one after another: near its limit the
    * map has long runs, but they lie side by side in memory.
    */
   #find(source: Uint8Array, start: number, end: number): number {
@@ -99,7 +99,7 @@ export class OffsetMap {
     const { h1, h2, h3 } = hash;
     const slots = this.#slots;
     const length = slots.length;
-    let at = ((h0 >>> 0) % this.slotCount) * SLOT_WORDS;
+    let at = ((h0 >>> 0) % (this.slotCount + 1)) * SLOT_WORDS;
     for (;;) {
       const found = slots[at] as number;
       if (

@@ -1,5 +1,6 @@
 import type { RecordBatch } from '@millrace/protocol';
 import type { AbortedTransaction } from '../segment/txn-index.ts';
+import type { CleaningTask } from './cleaning-task.ts';
 
 /** What kind of control record a control batch holds; `none`: it is empty, the cleaner did that. */
 export type ControlType = 'abort' | 'commit' | 'other' | 'none';
@@ -83,22 +84,27 @@ export class PassTransactions {
   }
 }
 
-/** Of all aborted transactions of a log, in marker order, those that reach into [start, end). */
+/**
+ * Of a log's aborted transactions, in marker order, those whose marker lies from `segmentBase` on and that begin before
+ * `end`. As in Kafka, one that ended before the log's start counts for nothing.
+ */
 export function abortedWithin(
-  transactions: readonly AbortedTransaction[],
-  start: bigint,
+  task: Pick<CleaningTask, 'abortedTransactions' | 'logStartOffset'>,
+  segmentBase: bigint,
   end: bigint,
 ): AbortedTransaction[] {
+  const { abortedTransactions: all, logStartOffset } = task;
+  const start = segmentBase > logStartOffset ? segmentBase : logStartOffset;
   let low = 0;
-  let high = transactions.length;
+  let high = all.length;
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if ((transactions[middle] as AbortedTransaction).lastOffset < start) low = middle + 1;
+    if ((all[middle] as AbortedTransaction).lastOffset < start) low = middle + 1;
     else high = middle;
   }
   const found: AbortedTransaction[] = [];
-  for (let index = low; index < transactions.length; index++) {
-    const one = transactions[index] as AbortedTransaction;
+  for (let index = low; index < all.length; index++) {
+    const one = all[index] as AbortedTransaction;
     if (one.firstOffset < end) found.push(one);
     if (one.lastStableOffset >= end) break;
   }

@@ -1,0 +1,27 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { missingForJava } from '../support/kafka/jars.ts';
+import { LogOracle } from '../support/log-oracle.ts';
+import { compareRandomCase } from './compare-random.ts';
+
+const missing = missingForJava();
+const title = "a random history, cleaned by Kafka's own Cleaner and by ours";
+const CASES = 8;
+const DEADLINE_MS = 120_000;
+
+describe.skipIf(missing !== null)(missing === null ? title : `${title} (${missing})`, () => {
+  let oracle: LogOracle;
+  beforeAll(async () => {
+    oracle = await LogOracle.start();
+  }, 300_000);
+  afterAll(() => oracle.close());
+
+  for (let seed = 1; seed <= CASES; seed++) {
+    it(
+      `comes to the same with seed ${String(seed)}`,
+      async () => {
+        expect(await compareRandomCase(oracle, seed)).toEqual([]);
+      },
+      DEADLINE_MS,
+    );
+  }
+});
