@@ -17,6 +17,8 @@ export class SourceReader {
   readonly #reader: BatchReader;
   readonly #control: CleaningControl;
   readonly #bufferBytes: number;
+  readonly #endOffset: bigint;
+  #nextOffset: bigint;
   #batchPosition = 0;
   #unaccountedBytes = 0;
 
@@ -31,6 +33,8 @@ export class SourceReader {
     control.ensureWanted();
     this.#file = disk.open(segmentFilePath(directory, segment.baseOffset, '.log'), 'read');
     this.#reader = new BatchReader(this.#file, start, segment.sizeBytes, bufferBytes);
+    this.#nextOffset = segment.baseOffset;
+    this.#endOffset = segment.endOffset;
     this.#control = control;
     this.#bufferBytes = bufferBytes;
   }
@@ -47,7 +51,20 @@ export class SourceReader {
       this.#control.throttle(this.#unaccountedBytes);
       this.#unaccountedBytes = 0;
     }
+    if (batch !== null) this.#ensureInOrder(batch);
     return batch;
+  }
+
+  /** Offsets are outside of the CRC, and they decide which record is a key's latest. */
+  #ensureInOrder(batch: RecordBatch): void {
+    const { baseOffset, nextOffset } = batch;
+    if (baseOffset < this.#nextOffset || nextOffset > this.#endOffset) {
+      throw this.corrupt(
+        `offsets ${String(baseOffset)} to ${String(nextOffset - 1n)} where ${String(this.#nextOffset)} ` +
+          `to ${String(this.#endOffset - 1n)} are expected`,
+      );
+    }
+    this.#nextOffset = nextOffset;
   }
 
   /** A damaged batch must neither decide about others nor get a new CRC. */
