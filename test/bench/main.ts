@@ -2,6 +2,7 @@
 import { parseArgs } from 'node:util';
 import Table from 'cli-table3';
 import { broker } from './broker.ts';
+import { cleaner } from './cleaner.ts';
 import { footprint } from './footprint.ts';
 import { producer } from './producer.ts';
 import { restore } from './restore.ts';
@@ -23,6 +24,7 @@ const suites = new Map<string, Suite>([
   ['footprint', footprint],
   ['scale', scale],
   ['broker', broker],
+  ['cleaner', cleaner],
 ]);
 
 interface Request {
