@@ -117,7 +117,10 @@ module.exports = {
       from: { path: '^packages/([^/]+)/', pathNot: '\\.test\\.ts$|/bench/' },
       to: {
         path: '^packages/([^/]+)/src/',
-        pathNot: ['^packages/$1/', '^packages/[^/]+/src/(index|cluster|embedded|opentelemetry|prometheus|testing)\\.ts$'],
+        pathNot: [
+          '^packages/$1/',
+          '^packages/[^/]+/src/(index|cluster|embedded|opentelemetry|prometheus|testing)\\.ts$',
+        ],
       },
     },
   ],

@@ -16,7 +16,8 @@ const about = {
     'Of restoring. Kafka Streams has threads of their own for it; here `thread-id` is the stream thread.',
   'stream-task-metrics': 'Of each task, while it is open.',
   'stream-processor-node-metrics': "Of a task's nodes.",
-  'stream-topic-metrics': 'Of the topics that a node reads and writes; changelogs are not among them.',
+  'stream-topic-metrics':
+    'Of the topics that a node reads and writes; changelogs are not among them.',
   'stream-state-metrics': "Of a task's stores.",
   'stream-record-cache-metrics': "Of the record caches before a task's stores.",
 };

@@ -1,7 +1,7 @@
 /**
- * An application whose group rebalances again and again, because another instance comes and goes: what it
- * holds must not grow. `MILLRACE_REBALANCES=500 pnpm exec vitest run --project crash test/chaos/rebalances.test.ts`
- * is the long form.
+ * An application whose group rebalances again and again, because another instance comes and goes, and one
+ * that just runs: what it holds must not grow. The long form is
+ * `MILLRACE_REBALANCES=500 MILLRACE_MINUTES=30 pnpm exec vitest run --project crash test/chaos/endurance.test.ts`.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
@@ -22,6 +22,11 @@ import { temporaryDirectory } from '../support/temporary-directory.ts';
 const REBALANCES = Number(process.env['MILLRACE_REBALANCES'] ?? 20);
 /** The first of them let caches, code and pools grow to what they need. */
 const WARM_UP_REBALANCES = Math.ceil(REBALANCES / 2);
+/** How long the other application runs; a third of it is for warming up. */
+const MINUTES = Number(process.env['MILLRACE_MINUTES'] ?? 0.25);
+const MINUTE_MS = 60_000;
+const RECORDS_PER_TURN = 50;
+const TURN_MS = 20;
 const HEAP_GROWTH_MAX_BYTES = 6 * 1024 * 1024;
 const PARTITIONS = 4;
 const RECORDS_PER_REBALANCE = 200;
@@ -110,6 +115,38 @@ it(
         resourcesBefore = process.getActiveResourcesInfo().length;
       }
     }
+    expect(heapBytes() - heapBefore).toBeLessThan(HEAP_GROWTH_MAX_BYTES);
+    expect(process.getActiveResourcesInfo().length).toBeLessThanOrEqual(resourcesBefore + 2);
+    await writer.close();
+    await streams.close();
+  },
+);
+
+it(
+  `holds no more after ${String(MINUTES)} minutes of work than after a third of them`,
+  { timeout: MINUTES * MINUTE_MS + 60_000 },
+  async () => {
+    const streams = create();
+    await streams.start();
+    await isRunning(streams);
+    const writer = await TopicWriter.open(client, { topic: 'in', key: text, value: text });
+    const beginMs = performance.now();
+    const endMs = beginMs + MINUTES * MINUTE_MS;
+    let heapBefore = 0;
+    let resourcesBefore = 0;
+    for (let turn = 0; performance.now() < endMs; turn++) {
+      for (let i = 0; i < RECORDS_PER_TURN; i++) {
+        const word = `word-${String((turn + i) % KEYS)}`;
+        writer.send(`key-${String(i)}`, word, { timestamp: Date.now() });
+      }
+      if (writer.isFull) await writer.drained();
+      await sleep(TURN_MS);
+      if (heapBefore === 0 && performance.now() > beginMs + (endMs - beginMs) / 3) {
+        heapBefore = heapBytes();
+        resourcesBefore = process.getActiveResourcesInfo().length;
+      }
+    }
+    expect(streams.state).toBe('RUNNING');
     expect(heapBytes() - heapBefore).toBeLessThan(HEAP_GROWTH_MAX_BYTES);
     expect(process.getActiveResourcesInfo().length).toBeLessThanOrEqual(resourcesBefore + 2);
     await writer.close();
