@@ -40,8 +40,10 @@ export const STICKY_PARTITION_RECORDS = 512;
 export const RESTORE_SLICE_MAX_MS = 8;
 /** Changelog records that one partition applies before the next has its turn. */
 export const RESTORE_SLICE_RECORDS = 1_024;
-/** Records of one global topic's partition that are applied before the next has its turn. */
-export const GLOBAL_SLICE_RECORDS = 1_024;
+/** Changelog records after which it is looked whether the time is over: a store may be slow. */
+export const RESTORE_LOOK_RECORDS = 32;
+/** Records of one global topic's partition that are applied before the next has its turn, and it is looked whether the time is over. */
+export const GLOBAL_SLICE_RECORDS = 64;
 /** Fetched bytes of global topics after which what was applied is committed, however short ago the last commit is. */
 export const GLOBAL_COMMIT_BYTES = 4 * 1024 * 1024;
 /** Raw changelog bytes that may wait in one partition before its fetching pauses. */

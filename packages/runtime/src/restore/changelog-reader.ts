@@ -1,6 +1,8 @@
 import type { RecordCursor } from '@millrace/protocol';
 import type { FetchedPartition } from '../client/ports.ts';
 import { StreamsError } from '../errors.ts';
+import { RESTORE_LOOK_RECORDS } from '../limits.ts';
+import type { Clock } from '../platform/clock.ts';
 import { RecordWalker } from '../records/record-walker.ts';
 import type { StateStore } from '../state/store.ts';
 import type { RestoreProgress } from './progress.ts';
@@ -78,8 +80,8 @@ export class ChangelogReader {
     this.#walker.seek(position);
   }
 
-  /** Applies up to `maxRecords` of what was fetched; returns how many. */
-  apply(maxRecords: number): number {
+  /** Applies up to `maxRecords` of what was fetched, fewer of a slow store; returns how many. */
+  apply(maxRecords: number, clock: Clock, untilMs: number): number {
     const walker = this.#walker;
     const cursor = walker.cursor;
     let count = 0;
@@ -94,7 +96,7 @@ export class ChangelogReader {
         break;
       }
       this.#restore(cursor);
-      count++;
+      if (++count % RESTORE_LOOK_RECORDS === 0 && clock.monotonicMs() >= untilMs) break;
     }
     this.restoredRecords += count;
     return count;

@@ -2,7 +2,7 @@ import { encodeControlBatch } from '@millrace/protocol';
 import type { RecordCursor } from '@millrace/protocol';
 import { describe, expect, it } from 'vitest';
 import { TaskCorruptedError } from '../errors.ts';
-import { RESTORE_SLICE_RECORDS } from '../limits.ts';
+import { RESTORE_LOOK_RECORDS, RESTORE_SLICE_RECORDS } from '../limits.ts';
 import { silentLogger } from '../logging/logger.ts';
 import type { StateStore } from '../state/store.ts';
 import { FakeClient } from '../testing-support/fake-client.ts';
@@ -129,6 +129,27 @@ describe('Restorer', () => {
     expect(progress.map(({ kind }) => kind)).toContain('start');
     expect(progress.at(-1)).toMatchObject({ kind: 'end', endOffset: 50n, restoredRecords: 50 });
     expect(restorer.isIdle).toBe(true);
+  });
+
+  it('152: holds up the event loop no longer than its time, however slow a store is (kafkajs#387)', async () => {
+    const { cluster, clock, restorer, restored, target, runAll } = setUp();
+    const rowMs = 10;
+    class SlowStore extends ListStore {
+      override restore(cursor: RecordCursor): void {
+        super.restore(cursor);
+        clock.elapse(rowMs);
+      }
+    }
+    cluster.createTopic('c');
+    cluster.log('c').write(records(0, RESTORE_SLICE_RECORDS));
+    const store = new SlowStore('slow');
+    await restorer.start('0_0', [target(store, 'c')]);
+    const startMs = clock.monotonicMs();
+    restorer.pass(5);
+    expect(clock.monotonicMs() - startMs).toBe(RESTORE_LOOK_RECORDS * rowMs);
+    await runAll();
+    expect(store.entries.size).toBe(RESTORE_SLICE_RECORDS);
+    expect(restored.get('0_0')?.get('slow')).toBe(BigInt(RESTORE_SLICE_RECORDS));
   });
 
   it('is done at once without changelogs, and with empty ones', async () => {

@@ -134,7 +134,7 @@ export class Restorer {
     do {
       applied = 0;
       for (const reader of this.#readers.values()) {
-        const count = this.#apply(reader);
+        const count = this.#apply(reader, untilMs);
         applied += count;
         this.#restoredTotal += count;
         const { taskId } = reader.target;
@@ -170,12 +170,12 @@ export class Restorer {
     return new ChangelogReader(target, start, end < start ? start : end);
   }
 
-  #apply(reader: ChangelogReader): number {
+  #apply(reader: ChangelogReader, untilMs: number): number {
     const { store, disk } = reader.target;
     // What waits for the disk takes memory: its stores go on when it has caught up.
     if (disk?.isBehind() === true) return 0;
     try {
-      const count = reader.apply(RESTORE_SLICE_RECORDS);
+      const count = reader.apply(RESTORE_SLICE_RECORDS, this.#options.clock, untilMs);
       if (count > 0 && store.isPersistent) {
         store.commit(reader.position);
         disk?.spillIfDue(this.#options.clock.monotonicMs());
