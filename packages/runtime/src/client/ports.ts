@@ -226,7 +226,7 @@ export interface ProducerOptions {
   readonly onUndelivered?: (batch: UndeliveredBatch) => Error | null;
   /** Called for each batch that a broker has acknowledged. */
   readonly onAcknowledged?: (batch: AcknowledgedBatch) => void;
-  /** Called when buffered bytes fall below half of `bufferBytes` after `isFull`. */
+  /** Called when buffered bytes fall to half of `bufferBytes` after `isFull`. */
   readonly onDrained: () => void;
 }
 

@@ -779,7 +779,7 @@ export class Producer implements ProducerPort, AccumulatorOwner {
 
   #release(bytes: number): void {
     this.#bufferedBytes -= bytes;
-    if (this.#isFull && this.#bufferedBytes < this.#options.bufferBytes / 2) {
+    if (this.#isFull && this.#bufferedBytes <= this.#options.bufferBytes / 2) {
       this.#isFull = false;
       this.#options.onDrained();
     }
