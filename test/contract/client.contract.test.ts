@@ -246,7 +246,7 @@ describeOnBothBrokers('the client', (broker) => {
     await until(() => [0, 1, 2].every((p) => seen.get(`${topic}-${String(p)}`)?.length === 20));
   });
 
-  it('does not let a new or resumed partition wait for a parked fetch', async () => {
+  it('155: does not let a new or resumed partition wait for a parked fetch (kafkajs#1599)', async () => {
     const client = open();
     const topic = await topicWith(client, 3);
     const producer = producerOf(client);
@@ -269,7 +269,7 @@ describeOnBothBrokers('the client', (broker) => {
     expect(performance.now() - paused).toBeLessThan(150);
   });
 
-  it('is served through a Kafka of the user, and many sends of one record keep their order', async () => {
+  it('85: is served through a Kafka of the user, and many sends of one record keep their order (kafkajs#598)', async () => {
     const kafka = new Kafka({
       brokers: [broker().bootstrapServers],
       clientId: 'mine',
@@ -398,7 +398,7 @@ describeOnBothBrokers('the client', (broker) => {
     expect([one.fatal, two.fatal]).toEqual([null, null]);
   });
 
-  it('stays a member while its handlers take longer than the session', async () => {
+  it('152: stays a member while its handlers take longer than the session (kafkajs#387)', async () => {
     const client = open();
     const topic = await topicWith(client, 4);
     const one = join(client, topic, { sessionTimeoutMs: 6_000 });

@@ -195,7 +195,7 @@ describeOnBothBrokers(
       return found.get(`${topic}-0`)?.offset;
     }
 
-    it('shows what was committed, and hides what was aborted or is still open', async () => {
+    it('91: shows what was committed, and hides what was aborted or is still open (streamnative/kop#1283, redpanda#6630)', async () => {
       const client = open();
       const topic = await topicWith(client, 2);
       const producer = await producerOf(client);
@@ -238,7 +238,7 @@ describeOnBothBrokers(
       }
     });
 
-    it('sends nothing for a transaction without anything in it, and commits offsets alone', async () => {
+    it('86: sends nothing for a transaction without anything in it, and commits offsets alone (KAFKA-13319)', async () => {
       const client = open();
       const topic = await topicWith(client);
       const group = await memberOf(client, unique('group'), topic);
@@ -284,7 +284,7 @@ describeOnBothBrokers(
       expect(await readCommitted(topic)).toEqual(['a', 'd']);
     });
 
-    it('is fenced by a later producer with its transactional id, which aborts what it has open', async () => {
+    it('98: is fenced by a later producer with its transactional id, which aborts what it has open (iceberg-kafka-connect#200)', async () => {
       const client = open();
       const topic = await topicWith(client);
       const id = unique('producer');

@@ -15,7 +15,7 @@ const HELD_MAX_BYTES = 64 * MIB;
 let lab: Lab;
 afterEach(() => lab.close());
 
-it('173: a slow function keeps memory flat over a backlog of hundreds of megabytes', async () => {
+it('173: a slow function keeps memory flat over a backlog of hundreds of megabytes (kafkajs#526)', async () => {
   lab = await Lab.open({ in: 1 });
   const writer = await TopicWriter.open(lab.client, { topic: 'in', ...texts });
   const value = 'x'.repeat(VALUE_BYTES);

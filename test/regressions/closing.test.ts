@@ -1,4 +1,4 @@
-/** `close(timeout)` always returns, and the process ends then, whatever is going on. */
+/** `close(timeout)` always returns, and the process ends then, whatever is going on; the number is the report's. */
 import { fileURLToPath } from 'node:url';
 import { startBroker, type EmbeddedBroker } from '@millrace/broker';
 import { connect, serdes, silentLogger, TopicWriter } from '@millrace/runtime';
@@ -47,47 +47,63 @@ describe('an application that is told to end', () => {
     return { ...result, tookMs: performance.now() - startMs };
   }
 
-  it('ends at once when there is nothing to wait for', { timeout: 60_000 }, async () => {
-    const app = await start(await brokerWith('fine'));
-    await app.printed('fine\n');
-    const { code, signal, tookMs, out, err } = await endOf(app);
-    expect({ code, signal, err }).toEqual({ code: 0, signal: null, err: '' });
-    expect(out).toMatch(/NOT_RUNNING\n$/);
-    expect(tookMs).toBeLessThan(EXIT_WITHIN_MS);
-  });
+  it(
+    '166: ends at once when there is nothing to wait for (kafkajs#967, #1168)',
+    { timeout: 60_000 },
+    async () => {
+      const app = await start(await brokerWith('fine'));
+      await app.printed('fine\n');
+      const { code, signal, tookMs, out, err } = await endOf(app);
+      expect({ code, signal, err }).toEqual({ code: 0, signal: null, err: '' });
+      expect(out).toMatch(/NOT_RUNNING\n$/);
+      expect(tookMs).toBeLessThan(EXIT_WITHIN_MS);
+    },
+  );
 
-  it('ends by its deadline when a function never settles', { timeout: 60_000 }, async () => {
-    const app = await start(await brokerWith('stuck'));
-    await app.printed('stuck\n');
-    const { code, signal, tookMs, out, err } = await endOf(app);
-    expect({ code, signal, err }).toEqual({ code: 1, signal: null, err: '' });
-    expect(out).toMatch(/NOT_RUNNING\n$/);
-    expect(tookMs).toBeGreaterThan(CLOSE_TIMEOUT_MS - 100);
-    expect(tookMs).toBeLessThan(CLOSE_TIMEOUT_MS + EXIT_WITHIN_MS);
-  });
+  it(
+    '167: ends by its deadline when a function never settles (kafkajs#571)',
+    { timeout: 60_000 },
+    async () => {
+      const app = await start(await brokerWith('stuck'));
+      await app.printed('stuck\n');
+      const { code, signal, tookMs, out, err } = await endOf(app);
+      expect({ code, signal, err }).toEqual({ code: 1, signal: null, err: '' });
+      expect(out).toMatch(/NOT_RUNNING\n$/);
+      expect(tookMs).toBeGreaterThan(CLOSE_TIMEOUT_MS - 100);
+      expect(tookMs).toBeLessThan(CLOSE_TIMEOUT_MS + EXIT_WITHIN_MS);
+    },
+  );
 
-  it('ends by its deadline when the broker is gone', { timeout: 60_000 }, async () => {
-    const running = await brokerWith('fine');
-    const app = await start(running);
-    await app.printed('fine\n');
-    await running.close();
-    broker = null;
-    const { code, signal, tookMs, out, err } = await endOf(app);
-    expect({ code, signal, err }).toEqual({ code: 1, signal: null, err: '' });
-    expect(out).toMatch(/NOT_RUNNING\n$/);
-    expect(tookMs).toBeLessThan(CLOSE_TIMEOUT_MS + EXIT_WITHIN_MS);
-  });
+  it(
+    '167: ends by its deadline when the broker is gone (kafkajs#796)',
+    { timeout: 60_000 },
+    async () => {
+      const running = await brokerWith('fine');
+      const app = await start(running);
+      await app.printed('fine\n');
+      await running.close();
+      broker = null;
+      const { code, signal, tookMs, out, err } = await endOf(app);
+      expect({ code, signal, err }).toEqual({ code: 1, signal: null, err: '' });
+      expect(out).toMatch(/NOT_RUNNING\n$/);
+      expect(tookMs).toBeLessThan(CLOSE_TIMEOUT_MS + EXIT_WITHIN_MS);
+    },
+  );
 
-  it('ends when it has not even found a broker', { timeout: 60_000 }, async () => {
-    const running = await brokerWith('fine');
-    const { bootstrapServers } = running;
-    await running.close();
-    broker = null;
-    const app = await start({ ...running, bootstrapServers });
-    await app.printed('REBALANCING\n');
-    const { signal, tookMs, out } = await endOf(app);
-    expect(signal).toBeNull();
-    expect(out).toMatch(/NOT_RUNNING\n$|ERROR\n$/);
-    expect(tookMs).toBeLessThan(CLOSE_TIMEOUT_MS + EXIT_WITHIN_MS);
-  });
+  it(
+    '166: ends when it has not even found a broker (kafkajs#903, #1639)',
+    { timeout: 60_000 },
+    async () => {
+      const running = await brokerWith('fine');
+      const { bootstrapServers } = running;
+      await running.close();
+      broker = null;
+      const app = await start({ ...running, bootstrapServers });
+      await app.printed('REBALANCING\n');
+      const { signal, tookMs, out } = await endOf(app);
+      expect(signal).toBeNull();
+      expect(out).toMatch(/NOT_RUNNING\n$|ERROR\n$/);
+      expect(tookMs).toBeLessThan(CLOSE_TIMEOUT_MS + EXIT_WITHIN_MS);
+    },
+  );
 });

@@ -60,7 +60,7 @@ describe('commits', () => {
     expect(await lab.read('out')).toEqual([]);
   });
 
-  it('86: nothing is committed when nothing was read', async () => {
+  it('86: nothing is committed when nothing was read (KAFKA-13319)', async () => {
     lab = await Lab.open({ in: 1, out: 1 });
     const app = await lab.start(rekeyed(), { 'commit.interval.ms': 10 });
     await sleep(300);

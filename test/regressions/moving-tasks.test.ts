@@ -39,7 +39,7 @@ function loudOf(...applications: readonly Running[]): string[] {
 
 describe('tasks with state that move', () => {
   it(
-    '68: have their directory to themselves, however often they move and however eager the clean-up is',
+    '68, 178: have their directory to themselves, however often they move and however eager the clean-up is, and log nothing above info (KAFKA-13423, kafkajs#1279)',
     async () => {
       lab = await Lab.open({ in: PARTITIONS, out: 1 });
       const config = { 'state.cleanup.delay.ms': 0, 'num.stream.threads': 2 };

@@ -1,7 +1,7 @@
 /** Stream threads that come and go, pauses, and what is done about threads that fail. */
 import { describe, expect, it } from 'vitest';
 import { StreamsBuilder } from './dsl/streams-builder.ts';
-import { ApplicationShutdownError, ProcessingError } from './errors.ts';
+import { ApplicationShutdownError, ProcessingError, TimeoutError } from './errors.ts';
 import type { FixedKeyProcessor, FixedKeyProcessorContext } from './operators/processor-api.ts';
 import type { FixedKeyRecord } from './operators/stream-record.ts';
 import { CLOSE_TIMEOUT_DEFAULT_MS, THREAD_REPLACEMENTS_MAX } from './limits.ts';
@@ -203,6 +203,45 @@ describe('pause and resume', () => {
     await clock.advance(10_000);
     expect(ticks).toBe(2 * PARTITIONS);
     expect(await streams.close()).toBe(true);
+  });
+});
+
+describe('155: what is paused', () => {
+  it('from before the first fetch goes on when it is resumed (kafkajs#1599)', async () => {
+    const cluster = newCluster();
+    const topology = counting();
+    const { streams, clock } = await startHarness({ topology, cluster, isPaused: true });
+    write(cluster, 'a');
+    await clock.advance(60_000);
+    expect(counted(cluster)).toEqual({});
+    streams.resume();
+    await clock.advance(30_000);
+    expect(counted(cluster)).toEqual(everyKey([1]));
+    await streams.close();
+  });
+
+  it('by a function that then fails gets nothing again before it is resumed (kafkajs#1376)', async () => {
+    const cluster = newCluster();
+    const seen: string[] = [];
+    const topology = counting((value) => {
+      seen.push(value);
+      if (seen.length > 1) return;
+      streams.pause();
+      throw new TimeoutError('somebody else is slow');
+    });
+    const { streams, clock } = await startHarness({ topology, cluster });
+    write(cluster, 'a');
+    await clock.advance(60_000);
+    const seenWhilePaused = seen.length;
+    await clock.advance(60_000);
+    expect(seen).toHaveLength(seenWhilePaused);
+    // What was in hand of the other partitions may be finished; the failed one is not begun again.
+    expect(seenWhilePaused).toBeLessThanOrEqual(PARTITIONS);
+    streams.resume();
+    await clock.advance(30_000);
+    expect(counted(cluster)).toEqual(everyKey([1]));
+    expect(seen).toHaveLength(PARTITIONS + 1);
+    await streams.close();
   });
 });
 

@@ -106,11 +106,52 @@ describe('KafkaStreams', () => {
     await streams.close();
   });
 
-  it('can be closed before it was started, and more than once', async () => {
+  it('166: can be closed before it was started, and more than once (kafkajs#767, #903)', async () => {
     const { streams } = createHarness({ topology: wordCount(), cluster: wordCluster() });
     const [first, second] = await Promise.all([streams.close(), streams.close()]);
     expect([first, second]).toEqual([true, true]);
     expect(streams.state).toBe('NOT_RUNNING');
+  });
+
+  it('166: can be closed right after run(), which settles then (kafkajs#967, #1168, #1639)', async () => {
+    const { streams, clock, client } = createHarness({
+      topology: wordCount(),
+      cluster: wordCluster(),
+    });
+    const running = streams.run();
+    const closed = streams.close();
+    await clock.advance(0);
+    expect(await closed).toBe(true);
+    await running;
+    expect(streams.state).toBe('NOT_RUNNING');
+    expect([clock.timerCount, client.isClosed]).toEqual([0, true]);
+    expect(client.cluster.group('app').memberCount).toBe(0);
+  });
+
+  it.each([
+    ['does not wait for it', false],
+    ['waits for it', true],
+  ])('166: can be closed by a function that %s (kafkajs#967, #767)', async (_, isAwaited) => {
+    const cluster = wordCluster();
+    cluster.log('lines').write([{ key: null, value: 'x' }]);
+    const closed: Promise<boolean>[] = [];
+    const builder = new StreamsBuilder();
+    builder
+      .stream('lines', strings)
+      .peek(() => {
+        closed.push(streams.close({ timeoutMs: 500 }));
+        return isAwaited ? Promise.all(closed) : undefined;
+      })
+      .to('words', strings);
+    const { streams, clock } = createHarness({ topology: builder.build(), cluster });
+    const running = streams.run();
+    await clock.advance(isAwaited ? 600 : 10);
+    // The record in hand waits for the close, so the close cannot wait for the record.
+    expect(await Promise.all(closed)).toEqual([!isAwaited]);
+    await running;
+    expect(streams.state).toBe('NOT_RUNNING');
+    expect(clock.timerCount).toBe(0);
+    expect(cluster.log('words').records()).toHaveLength(isAwaited ? 0 : 1);
   });
 
   it('leaves no timer and closes what it opened', async () => {
@@ -125,7 +166,7 @@ describe('KafkaStreams', () => {
     expect(client.cluster.group('app').memberCount).toBe(0);
   });
 
-  it('settles by its deadline when a user function never returns', async () => {
+  it('167: settles by its deadline when a user function never returns (kafkajs#571)', async () => {
     const cluster = wordCluster();
     cluster.log('lines').write([{ key: null, value: 'x' }]);
     const builder = new StreamsBuilder();
@@ -143,7 +184,7 @@ describe('KafkaStreams', () => {
     expect(clock.timerCount).toBe(0);
   });
 
-  it('ends in ERROR and rejects run() when a source topic is missing, naming it', async () => {
+  it('169, 175: ends in ERROR and rejects run() when a source topic is missing, naming it (confluent-kafka-javascript#497, KAFKA-15951)', async () => {
     const cluster = new FakeCluster();
     cluster.createTopic('words');
     const { streams, clock } = createHarness({ topology: wordCount(), cluster });
@@ -157,7 +198,7 @@ describe('KafkaStreams', () => {
     expect(await streams.close()).toBe(true);
   });
 
-  it('ends in ERROR with the place of the record when a user function throws', async () => {
+  it('169: ends in ERROR with the place of the record when a user function throws (confluent-kafka-javascript#497)', async () => {
     const cluster = wordCluster();
     cluster.log('lines').write([
       { key: 'k', value: 'fine' },

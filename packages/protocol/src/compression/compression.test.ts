@@ -59,7 +59,7 @@ describe.each(CODECS)('%s', (codec) => {
     );
   });
 
-  it('refuses a bomb without making room for it', () => {
+  it('173: refuses a bomb without making room for it (platformatic/kafka#236)', () => {
     const bomb = compress(codec, Buffer.alloc(64 * MIB));
     expect(bomb.length).toBeLessThan(4 * MIB);
     const held = externalBytesDuring(() => {

@@ -332,7 +332,7 @@ describe('Fetcher', () => {
     expect(limits()).toEqual([100, large.length, 1_000]);
   });
 
-  it('leaves out paused partitions and waits at most 10 ms meanwhile; what is under way is handed over', async () => {
+  it('155: leaves out paused partitions and waits at most 10 ms meanwhile; what is under way is handed over (kafkajs#1376)', async () => {
     const { clock, transport, fetcher, serve } = setUp();
     fetcher.assign([in0, in1]);
     await clock.advance(1);
@@ -366,7 +366,7 @@ describe('Fetcher', () => {
     expect(asked(fetches(transport).at(-1)!).toSorted()).toEqual(['in-0@0', 'in-1@8']);
   });
 
-  it('drops what arrives for a partition that was moved or given away', async () => {
+  it('161: drops what arrives for a partition that was moved or given away (zio-kafka#280, #1294)', async () => {
     const { clock, transport, fetcher, serve } = setUp();
     let answer = (_: Record<string, PartitionAnswer>): void => undefined;
     serve(() => new Promise((resolve) => (answer = resolve)));
@@ -400,7 +400,7 @@ describe('Fetcher', () => {
     expect(fetches(transport).length).toBeLessThan(5);
   });
 
-  it('keeps one partition error from the others', async () => {
+  it('154: keeps one partition error from the others (kafkajs#946)', async () => {
     const { clock, fetcher, serve } = setUp();
     serve(
       once({
@@ -454,7 +454,7 @@ describe('Fetcher', () => {
     expect(fetched?.error?.message).toContain('in-1');
   });
 
-  it('backs off while brokers are away and goes on when they are back', async () => {
+  it('172: backs off while brokers are away and goes on when they are back (kafkajs#1402, #1323)', async () => {
     const { clock, transport, fetcher, serve } = setUp();
     let isAway = true;
     const sound = once({ 'in-0': { records: batch(0n, 1) } });

@@ -195,7 +195,7 @@ describe('GroupMember', () => {
     expect(() => member.join({} as never)).toThrow(InvariantError);
   });
 
-  it('sends heartbeats by a timer of its own, also while a handler works', async () => {
+  it('152: sends heartbeats by a timer of its own, also while a handler works (kafkajs#387)', async () => {
     const { clock, transport, pending, joined, events } = setUp();
     pending['onAssigned'] = never();
     await joined();
@@ -350,7 +350,7 @@ describe('GroupMember', () => {
     expect(events).toHaveLength(1);
   });
 
-  it('gives up on a coordinator that is never found', async () => {
+  it('176: gives up on a coordinator that is never found (quix-streams#1082)', async () => {
     const { clock, transport, joined, fatal } = setUp();
     transport.on(FindCoordinator, () => {
       throw new ConnectionError('refused');
@@ -383,7 +383,7 @@ describe('GroupMember', () => {
     expect(transport.sent).toHaveLength(count);
   });
 
-  it('commits nothing during a rebalance and joins again', async () => {
+  it('157: commits nothing during a rebalance and joins again (librdkafka#2933, kafkajs#1474)', async () => {
     const { clock, coordinator, joined, member, events } = setUp();
     await joined();
     coordinator.commit.push(errorCodes.REBALANCE_IN_PROGRESS);
@@ -396,7 +396,7 @@ describe('GroupMember', () => {
     errorCodes.ILLEGAL_GENERATION,
     errorCodes.UNKNOWN_MEMBER_ID,
     errorCodes.FENCED_INSTANCE_ID,
-  ])('takes a commit refused with %i for a migrated task', async (code) => {
+  ])('157: takes a commit refused with %i for a migrated task (librdkafka#2933)', async (code) => {
     const { coordinator, joined, member, clock, events } = setUp();
     await joined();
     coordinator.commit.push(code);

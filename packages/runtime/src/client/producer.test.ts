@@ -136,7 +136,7 @@ describe('Producer', () => {
     expect(new RecordBatch(records as Buffer).isValid()).toBe(true);
   });
 
-  it('has at most five requests under way to a broker, with consecutive sequences', async () => {
+  it('85: has at most five requests under way to a broker, with consecutive sequences (kafkajs#598, #1005, platformatic/kafka#326)', async () => {
     const { clock, brokers, transport, producer } = setUp({ batchBytes: 200 });
     const buffer = producer.partition('out', 0);
     await clock.advance(200);

@@ -80,7 +80,7 @@ describe('loadConfig', () => {
     expect(config.get('deserialization.exception.handler')).toBe(handler);
   });
 
-  it('lists everything that is wrong in one error, with ranges and the nearest name', () => {
+  it('179: lists everything that is wrong in one error, with ranges and the nearest name (lovoo/goka#255)', () => {
     const message = problemsOf(
       {
         'bootstrap.servers': 'localhost:9092',
@@ -108,6 +108,33 @@ describe('loadConfig', () => {
     expect(message).toContain(
       'heartbeat.interval.ms must be below session.timeout.ms (45000), not 50000',
     );
+  });
+
+  it('97: wants an application.id, which transactional ids are made of (KAFKA-5171)', () => {
+    expect(problemsOf({ ...base, 'application.id': '' })).toContain('application.id is required');
+  });
+
+  it('179: takes no interval or size below its range, and says so for all at once (lovoo/goka#255, n8n#35616)', () => {
+    const negative = [
+      'buffered.records.per.partition',
+      'commit.interval.ms',
+      'delete.interval.ms',
+      'heartbeat.interval.ms',
+      'max.poll.interval.ms',
+      'metadata.max.age.ms',
+      'producer.batch.size',
+      'producer.linger.ms',
+      'session.timeout.ms',
+      'state.cleanup.delay.ms',
+      'statestore.cache.max.bytes',
+      'task.timeout.ms',
+    ];
+    const config = Object.fromEntries(negative.map((key) => [key, -1]));
+    const message = problemsOf({ ...base, ...config });
+    expect(message).toMatch(/^12 things are wrong/);
+    for (const key of negative) {
+      expect(message).toMatch(new RegExp(`${key.replace('producer.', '')} must be ≥ [01], not -1`));
+    }
   });
 
   it('names a file that is no JSON', () => {

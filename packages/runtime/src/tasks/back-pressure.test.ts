@@ -107,7 +107,7 @@ async function run(
   expect(await closed).toBe(true);
 }
 
-describe('a function that is slower than its input', () => {
+describe('173: a function that is slower than its input (kafkajs#526)', () => {
   it('keeps memory flat over 10 GiB of small records', async () => {
     const backlog = new Backlog(1, 100);
     await run(backlog, 3_000);

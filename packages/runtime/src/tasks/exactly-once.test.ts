@@ -188,7 +188,7 @@ describe('exactly once', () => {
   });
 
   it.each<CommitStep>(['flush', 'offsets', 'end', 'ended'])(
-    'counts nothing twice and loses nothing when a commit fails at its step "%s"',
+    '100: counts nothing twice and loses nothing when a commit times out at its step "%s" (KAFKA-9274)',
     async (failing) => {
       const harness = await start(counting(), 2);
       write(harness, 'v', 0);
@@ -226,6 +226,35 @@ describe('exactly once', () => {
     await harness.streams.close();
   });
 
+  it.each(['flush', 'offsets', 'end', 'abort'] as const)(
+    '82: goes on with a new producer when its own is fenced at its step "%s" (KAFKA-7284, KAFKA-9231, KAFKA-10813, KAFKA-16699, streamiz#385)',
+    async (step) => {
+      const harness = await start(counting());
+      write(harness, 'v');
+      await harness.clock.advance(COMMIT_MS);
+      const own = producer(harness);
+      const abort = own.abortTransaction.bind(own);
+      own.onCommitStep = (at) => {
+        if (step === 'abort') throw new TimeoutError('no answer');
+        if (at === step) own.fence();
+      };
+      if (step === 'abort') {
+        own.abortTransaction = () => {
+          own.fence();
+          return abort();
+        };
+      }
+      write(harness, 'v');
+      await harness.clock.advance(5_000);
+      write(harness, 'v');
+      await harness.clock.advance(COMMIT_MS);
+      expect(committed(harness)).toEqual({ k0: upTo(3) });
+      expect(harness.streams.state).toBe('RUNNING');
+      expect(harness.cluster.group('app').offsets.get('in-0')?.offset).toBe(3n);
+      await harness.streams.close();
+    },
+  );
+
   it('commits nothing for tasks that are others by now', async () => {
     const harness = await start(counting());
     write(harness, 'v');
@@ -245,7 +274,7 @@ describe('exactly once', () => {
     await harness.streams.close();
   });
 
-  it('commits nothing when its member was lost while it flushed', async () => {
+  it('83, 98: commits nothing, changelogs included, when its member was lost while it flushed (KAFKA-12693, iceberg-kafka-connect#200)', async () => {
     const harness = await start(counting());
     const group = harness.cluster.group('app');
     write(harness, 'v');
@@ -268,6 +297,7 @@ describe('exactly once', () => {
     await harness.clock.advance(5_000);
     await expired;
     expect(committed(harness)).toEqual({ k0: upTo(1) });
+    expect(committedCount(harness, 'app-counts-changelog')).toBe(1);
     await harness.streams.close();
   });
 

@@ -16,6 +16,7 @@ import type { FakeProducer } from '../testing-support/fake-producer.ts';
 import type { Harness, HarnessOptions } from '../testing-support/harness.ts';
 import { createHarness, startHarness } from '../testing-support/harness.ts';
 import type { Outcome } from '../operators/processor-node.ts';
+import type { ProcessorContext } from '../operators/processor-api.ts';
 import { ProcessorNode } from '../operators/processor-node.ts';
 import { Topology } from '../topology/topology.ts';
 import type { TaskContext } from '../operators/task-context.ts';
@@ -119,7 +120,7 @@ describe('commits of a stream thread', () => {
     await harness.streams.close();
   });
 
-  it('that time out are tried again until task.timeout.ms, then the client ends in ERROR', async () => {
+  it('169: that time out are tried again until task.timeout.ms, then the client ends in ERROR (kafka4s#1162)', async () => {
     const harness = await start({
       topology: copy(),
       config: { 'commit.interval.ms': 100, 'task.timeout.ms': 1_000 },
@@ -180,7 +181,7 @@ describe('commits of a stream thread', () => {
     await harness.streams.close();
   });
 
-  it('of a fenced member drop its tasks, which are begun anew from what is committed', async () => {
+  it('157: of a fenced member drop its tasks, which are begun anew from what is committed (librdkafka#2933)', async () => {
     const harness = await start({ topology: rekeyed(), config: { 'commit.interval.ms': 100 } });
     const group = harness.cluster.group('app');
     const generation = group.generation;
@@ -587,6 +588,33 @@ describe('the loop of a stream thread', () => {
     await harness.clock.advance(10);
   });
 
+  it('154: begins only the task anew whose record has failed (kafkajs#946)', async () => {
+    const made = cluster(2);
+    let failures = 3;
+    let othersCount = 0;
+    const builder = new StreamsBuilder();
+    builder
+      .stream('in', strings)
+      .peek((key) => {
+        if (key === 'bad' && failures-- > 0) throw new TimeoutError('somebody else is slow');
+        if (key !== 'bad') othersCount++;
+      })
+      .to('out', strings);
+    const harness = await start({ topology: builder.build(), cluster: made });
+    made.log('in', 0).write([{ key: 'bad', value: 'late', timestamp: 0 }]);
+    made.changed('in', 0);
+    write(made, 10, 1);
+    await harness.clock.advance(50);
+    expect([othersCount, failures]).toEqual([10, 2]);
+    await harness.clock.advance(30_000);
+    expect(othersCount).toBe(10);
+    expect(made.group('app').generation).toBe(1);
+    expect(made.log('out').records()).toHaveLength(11);
+    const { offsets } = made.group('app');
+    expect([offsets.get('in-0')?.offset, offsets.get('in-1')?.offset]).toEqual([1n, 10n]);
+    await harness.streams.close();
+  });
+
   it('ends when a record is in hand for longer than max.poll.interval.ms, even without input', async () => {
     const made = cluster(1);
     const builder = new StreamsBuilder();
@@ -611,7 +639,7 @@ describe('the loop of a stream thread', () => {
     expect(harness.streams.state).toBe('ERROR');
   });
 
-  it('finishes the record in hand before it gives up its tasks', async () => {
+  it('160: finishes the record in hand before it gives up its tasks (PostHog/posthog#80897)', async () => {
     const made = cluster(1);
     let finish: () => void = () => undefined;
     const builder = new StreamsBuilder();
@@ -639,6 +667,42 @@ describe('the loop of a stream thread', () => {
     await harness.streams.close();
   });
 
+  it('160: finishes and commits what is in hand, then gives up only the task that goes elsewhere (PostHog/posthog#80897)', async () => {
+    const made = cluster(2);
+    const done: string[] = [];
+    let finish: () => void = () => undefined;
+    const builder = new StreamsBuilder();
+    builder
+      .stream('in', strings)
+      .peek(async (key) => {
+        if (key === 'slow') await new Promise<void>((resolve) => (finish = resolve));
+        done.push(key);
+      })
+      .to('out', strings);
+    const topology = builder.build();
+    const first = await start({ topology, cluster: made });
+    made.log('in', 0).write([{ key: 'slow', value: 'v' }]);
+    made.changed('in', 0);
+    await first.clock.advance(10);
+    const second = createHarness({ topology, cluster: made, clock: first.clock });
+    void second.streams.start();
+    await first.clock.advance(100);
+    expect(made.group('app').isRebalancing).toBe(true);
+    // Nothing new is begun meanwhile.
+    made.log('in', 1).write([{ key: 'next', value: 'v' }]);
+    made.changed('in', 1);
+    await first.clock.advance(100);
+    expect(done).toEqual([]);
+    finish();
+    await first.clock.advance(30_000);
+    // Each once, whoever has its partition by now.
+    expect(done.toSorted()).toEqual(['next', 'slow']);
+    expect(metric(first, 'task-closed-total')).toBe(1);
+    expect(made.log('out').records()).toHaveLength(2);
+    await second.streams.close();
+    await first.streams.close();
+  });
+
   it('keeps its tasks over a rebalance that leaves them where they are', async () => {
     const harness = await start({ topology: rekeyed() });
     const created = metric(harness, 'task-created-total');
@@ -648,6 +712,62 @@ describe('the loop of a stream thread', () => {
     expect(metric(harness, 'task-created-total')).toBe(created);
     expect(metric(harness, 'task-closed-total')).toBe(0);
     await harness.streams.close();
+  });
+
+  it('158: goes on in every partition, however often the group rebalances (confluent-kafka-javascript#476)', async () => {
+    const made = cluster(3);
+    let count = 0;
+    const builder = new StreamsBuilder();
+    builder.stream('in', strings).foreach(() => {
+      count++;
+    });
+    const harness = await start({ topology: builder.build(), cluster: made });
+    for (let round = 1; round <= 30; round++) {
+      // Before, after, and while a member comes and goes.
+      if (round % 2 === 0) made.group('app').rebalance();
+      for (const partition of [0, 1, 2]) write(made, 1, partition);
+      if (round % 3 === 0) made.group('app').rebalance();
+      await harness.clock.advance(20);
+      expect(count).toBe(3 * round);
+    }
+    await harness.streams.close();
+  });
+
+  it('161: has one task for a partition that is taken away and given back at once (zio-kafka#280, #1294)', async () => {
+    const made = cluster(1);
+    let openCount = 0;
+    let openMax = 0;
+    const builder = new StreamsBuilder();
+    builder
+      .stream('in', strings)
+      .process<string, string>(() => {
+        let context: ProcessorContext<string, string>;
+        return {
+          init(given) {
+            context = given;
+            openMax = Math.max(openMax, ++openCount);
+          },
+          process: (record) => context.forward(record),
+          close() {
+            openCount--;
+          },
+        };
+      })
+      .to('out', strings);
+    const harness = await start({ topology: builder.build(), cluster: made });
+    const group = made.group('app');
+    for (let round = 0; round < 5; round++) {
+      const [member = ''] = harness.client.members.map(({ memberId }) => memberId);
+      await Promise.all([group.expire(member), group.expire(member)]);
+      group.rebalance();
+      await harness.clock.advance(100);
+    }
+    write(made, 3);
+    await harness.clock.advance(30_000);
+    expect([openCount, openMax]).toEqual([1, 1]);
+    expect(made.log('out').records()).toHaveLength(3);
+    await harness.streams.close();
+    expect(openCount).toBe(0);
   });
 
   it('goes on where the reset policy says when its position is out of range', async () => {
@@ -690,7 +810,7 @@ describe('the loop of a stream thread', () => {
     await harness.streams.close();
   });
 
-  it('ends in ERROR and names a sink topic that is missing', async () => {
+  it('175: ends in ERROR and names a sink topic that is missing (KAFKA-16508, KAFKA-15951)', async () => {
     const made = new FakeCluster();
     made.createTopic('in');
     const harness = createHarness({ topology: copy(), cluster: made });
@@ -698,5 +818,20 @@ describe('the loop of a stream thread', () => {
     await harness.clock.advance(0);
     expect(String(await ended)).toContain('out');
     expect(harness.streams.state).toBe('ERROR');
+  });
+
+  it('175: ends in ERROR and names a repartition topic that was deleted (KAFKA-10357)', async () => {
+    const harness = await start({ topology: rekeyed() });
+    write(harness.cluster, 3);
+    await harness.clock.advance(100);
+    const [repartition = ''] = harness.cluster
+      .topicNames()
+      .filter((name) => name.endsWith('-repartition'));
+    harness.cluster.deleteTopic(repartition);
+    harness.cluster.changed(repartition);
+    await harness.clock.advance(1_000);
+    expect(harness.streams.state).toBe('ERROR');
+    expect(harness.streams.failure?.message).toContain(repartition);
+    expect(harness.cluster.topicNames()).not.toContain(repartition);
   });
 });

@@ -64,7 +64,7 @@ async function start(config: StreamsConfigInput = {}): Promise<Setup> {
   };
 }
 
-describe('the summary of a stream thread', () => {
+describe('178 (KAFKA-16584): the summary of a stream thread', () => {
   it('says every log.summary.interval.ms, two minutes, what was done since the last one', async () => {
     const { streams, clock, write, summaries } = await start();
     write(3);

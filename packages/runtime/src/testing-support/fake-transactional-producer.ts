@@ -92,6 +92,12 @@ export class FakeTransactionalProducer extends FakeProducer implements Transacti
     const failure = this.abortFailures.shift();
     if (failure !== undefined) return Promise.reject(failure);
     this.drop();
+    const { transactions } = this.#cluster;
+    if (this.#identity !== null && !transactions.isCurrent(this.transactionalId, this.#identity)) {
+      this.#isFatal = true;
+      this.failure = new TaskMigratedError(`${this.transactionalId} was fenced`);
+      return Promise.reject(this.failure);
+    }
     if (this.#identity !== null && (this.#hasRecords || this.failure !== null)) {
       // Ends what is open, too; a new epoch each time does no harm.
       this.#identity = this.#cluster.transactions.init(this.transactionalId);

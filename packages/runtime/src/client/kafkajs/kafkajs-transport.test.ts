@@ -238,7 +238,7 @@ describe('KafkaJsTransport', () => {
     await rejected;
   });
 
-  it('finds a moved cluster through the bootstrap servers', async () => {
+  it('176: finds a moved cluster through the bootstrap servers (quix-streams#1082)', async () => {
     const { broker, transport } = await setUp();
     broker.answer = (key, version, correlationId, socket) => {
       if (key !== Metadata.key) throw new Error('unexpected');
@@ -256,7 +256,7 @@ describe('KafkaJsTransport', () => {
     ).rejects.toThrow('Broker 9 is not known');
   });
 
-  it('rejects everything at once when closed, while connecting too', async () => {
+  it('167: rejects everything at once when closed, while connecting too (kafkajs#796)', async () => {
     const { broker, transport } = await setUp();
     await transport
       .send(ANY_NODE, apiUses.findCoordinator, { key: 'g' }, { timeoutMs: 100 })

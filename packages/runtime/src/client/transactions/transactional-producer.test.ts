@@ -237,7 +237,7 @@ describe('TransactionalProducer', () => {
     expect(harness.clock.timerCount).toBe(0);
   });
 
-  it('sends nothing where there is nothing, and offsets alone in a transaction', async () => {
+  it('86: sends nothing where there is nothing, and offsets alone in a transaction (KAFKA-13319, kafkajs#1388)', async () => {
     const harness = await new Harness().ready();
     harness.asked();
     expect(await harness.commit()).toBeNull();
@@ -527,7 +527,7 @@ const cases = steps.flatMap(({ api, answers }) =>
   }),
 );
 
-describe('one answer during a transaction', () => {
+describe('82: one answer during a transaction (KAFKA-7284, KAFKA-9231, KAFKA-10813, KAFKA-16699)', () => {
   function once(harness: Harness, api: Step['api'], mishap: Mishap): void {
     if (api !== Produce) {
       harness.coordinator.mishap(api, mishap);
@@ -704,7 +704,7 @@ describe('initTransactions', () => {
   });
 });
 
-describe('outcomes that nobody knows', () => {
+describe('100: outcomes that nobody knows (KAFKA-9274)', () => {
   const gone = Array<Mishap>(12);
 
   it.each([

@@ -25,7 +25,8 @@ function logged(): { logger: pino.Logger; lines: string[] } {
 }
 
 describe('the identity of an instance', () => {
-  it('stays the same over restarts, as JSON that Kafka Streams reads', () => {
+  // Transactional ids are made of it: a random one would fence nobody.
+  it('98: stays the same over restarts, as JSON that Kafka Streams reads (iceberg-kafka-connect#200)', () => {
     const path = temporaryDirectory();
     const { logger, lines } = logged();
     const first = processIdentity(path, () => 0.25, logger);
