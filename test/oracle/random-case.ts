@@ -1,6 +1,6 @@
 import type { CleaningRequest } from './requests.ts';
 
-export const T0 = 1_700_000_000_000;
+const T0 = 1_700_000_000_000;
 const DAY_MS = 86_400_000;
 const SLOT_BYTES = 24;
 const CODECS = ['none', 'none', 'gzip', 'snappy', 'lz4', 'zstd'];
