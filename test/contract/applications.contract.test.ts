@@ -181,6 +181,13 @@ describeOnBothBrokers('commands on applications', (broker) => {
         .poll(async () => (await described(name)).partitions.map(({ lag }) => Number(lag)), POLL)
         // The transactions' markers lie behind the last record of a repartition topic.
         .toEqual([0, 0, expect.any(Number), expect.any(Number)]);
+      // One thread may have done all the work before the other one joins.
+      await expect
+        .poll(async () => {
+          const { state, members } = await described(name);
+          return { state, members: members.length };
+        }, POLL)
+        .toEqual({ state: 'Stable', members: 2 });
       const running = await described(name, '--state-dir', stateDir);
       expect(running).toMatchObject({ state: 'Stable', protocol: 'millrace-streams' });
       expect(running.members).toHaveLength(2);
