@@ -1,6 +1,6 @@
-import { compressSync, uncompressSync } from 'snappy';
 import { SNAPPY_BLOCK_BYTES, SNAPPY_MAX_EXPANSION } from '../limits.ts';
 import { damaged, messageOf, tooLarge } from './bounds.ts';
+import { snappyLibrary } from './libraries.ts';
 
 /**
  * Java clients write snappy in the framing of xerial's stream classes: a header (magic, version 1,
@@ -15,6 +15,7 @@ const COPY_OUT = { copyOutputData: true };
 const MAX_PREAMBLE_BYTES = 5;
 
 export function compressSnappy(source: Buffer): Buffer {
+  const { compressSync } = snappyLibrary();
   const parts: Buffer[] = [HEADER];
   for (let start = 0; start < source.length; start += SNAPPY_BLOCK_BYTES) {
     const block = compressSync(source.subarray(start, start + SNAPPY_BLOCK_BYTES), COPY_OUT);
@@ -31,16 +32,13 @@ export function decompressSnappy(source: Buffer, maxBytes: number, what: string)
   let total = 0;
   for (const block of blocks) total += uncompressedLength(block, what);
   if (total > maxBytes) throw tooLarge('snappy', what, total, maxBytes);
+  const { uncompressSync } = snappyLibrary();
   try {
-    if (blocks.length === 1) return uncompressBlock(blocks[0] as Buffer);
-    return Buffer.concat(blocks.map(uncompressBlock), total);
+    const parts = blocks.map((block) => uncompressSync(block, COPY_OUT) as Buffer);
+    return parts.length === 1 ? (parts[0] as Buffer) : Buffer.concat(parts, total);
   } catch (error) {
     throw damaged('snappy', what, messageOf(error), error);
   }
-}
-
-function uncompressBlock(block: Buffer): Buffer {
-  return uncompressSync(block, COPY_OUT) as Buffer;
 }
 
 function isFramed(source: Buffer, position: number): boolean {

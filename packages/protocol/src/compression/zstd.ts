@@ -1,6 +1,7 @@
-import { Decoder, Encoder } from '@toondepauw/node-zstd';
+import type { Decoder, Encoder } from '@toondepauw/node-zstd';
 import { ZSTD_MAX_BLOCK_BYTES } from '../limits.ts';
 import { damaged, messageOf, tooLarge } from './bounds.ts';
+import { zstdLibrary } from './libraries.ts';
 
 /** RFC 8878. Java's clients write one frame without content size; several may follow each other. */
 const MAGIC = 0xfd2fb528;
@@ -21,7 +22,7 @@ let decoder: Decoder | null = null;
 
 export function compressZstd(source: Buffer, level = DEFAULT_LEVEL): Buffer {
   let encoder = encoders.get(level);
-  if (encoder === undefined) encoders.set(level, (encoder = new Encoder(level)));
+  if (encoder === undefined) encoders.set(level, (encoder = new (zstdLibrary().Encoder)(level)));
   return encoder.encodeSync(source);
 }
 
@@ -29,9 +30,10 @@ export function decompressZstd(source: Buffer, maxBytes: number, what: string): 
   const bound = measureFrames(source, maxBytes, what);
   // The last block is rarely full: allow for one here, and look again afterwards.
   if (bound > maxBytes + ZSTD_MAX_BLOCK_BYTES) throw tooLarge('zstd', what, bound, maxBytes);
+  decoder ??= new (zstdLibrary().Decoder)();
   let result: Buffer;
   try {
-    result = (decoder ??= new Decoder()).decodeSync(source);
+    result = decoder.decodeSync(source);
   } catch (error) {
     throw damaged('zstd', what, messageOf(error), error);
   }

@@ -47,10 +47,16 @@ export const consumerDefinitions = [
     allowed: atLeast(0),
   }),
   define('fetch.max.wait.ms', 'int', 500, 'How long it waits for them.', { allowed: atLeast(0) }),
-  define('fetch.max.bytes', 'int', 52_428_800, 'Largest answer to one fetch.', {
-    importance: 'medium',
-    allowed: atLeast(0),
-  }),
+  define(
+    'fetch.max.bytes',
+    'int',
+    52_428_800,
+    'Largest answer to one fetch; of input partitions, 2 MiB.',
+    {
+      importance: 'medium',
+      allowed: atLeast(0),
+    },
+  ),
   define('max.partition.fetch.bytes', 'int', 1_048_576, 'Largest part of one partition in it.', {
     importance: 'high',
     allowed: atLeast(0),

@@ -8,7 +8,7 @@ import type {
   UndeliveredBatch,
 } from '../client/ports.ts';
 import type { StreamsConfig } from '../config/streams-config.ts';
-import { RESTORE_FETCH_PARTITION_BYTES } from '../limits.ts';
+import { INPUT_FETCH_MAX_BYTES, RESTORE_FETCH_PARTITION_BYTES } from '../limits.ts';
 
 /** Opens a stream thread's ports as the configuration says. */
 export function openGroup(
@@ -40,7 +40,7 @@ export function openFetcher(
       consumer['isolation.level'] === 'read_committed' ? 'read_committed' : 'read_uncommitted',
     maxWaitMs: consumer['fetch.max.wait.ms'],
     minBytes: consumer['fetch.min.bytes'],
-    maxBytes: consumer['fetch.max.bytes'],
+    maxBytes: Math.min(consumer['fetch.max.bytes'], INPUT_FETCH_MAX_BYTES),
     maxPartitionBytes: consumer['max.partition.fetch.bytes'],
     onReady,
   });
