@@ -19,6 +19,11 @@ export class FetchPartition {
   toldEnd = -1n;
   /** Size of a batch that was cut, which the next fetch asks for as a whole; 0 if none was. */
   cutBatchBytes = 0;
+  /**
+   * When its fetching was last seen to work, or known not to, monotonic ms: assigned, resumed or drained,
+   * answered with all that there is, or failed and to be tried again.
+   */
+  attendedAt: number;
   /** Monotonic ms; not fetched before. */
   retryAt = -Infinity;
   failureCount = 0;
@@ -35,6 +40,7 @@ export class FetchPartition {
     partition: number,
     offset: bigint,
     isPaused: boolean,
+    now: number,
   ) {
     this.key = key;
     this.topic = topic;
@@ -42,5 +48,6 @@ export class FetchPartition {
     this.fetchOffset = offset;
     this.position = offset;
     this.isPaused = isPaused;
+    this.attendedAt = now;
   }
 }

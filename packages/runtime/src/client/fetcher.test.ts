@@ -51,6 +51,9 @@ function setUp(options: Partial<FetcherOptions> = {}) {
   const transport = new FakeTransport();
   const leaders: Record<string, number> = { 'in-0': 1, 'in-1': 1, 'in-2': 2, 'in-3': 2 };
   const deleted = new Set<string>();
+  const warnings: unknown[][] = [];
+  const logger = silentLogger();
+  logger.warn = (...line: unknown[]) => warnings.push(line);
   let readyCount = 0;
   let script: FetchScript = () => ({});
   transport.on(Metadata, ({ body }) => ({
@@ -82,7 +85,7 @@ function setUp(options: Partial<FetcherOptions> = {}) {
     return { responses: [...topics].map(([topic, partitions]) => ({ topic, partitions })) };
   });
   const fetcher = new Fetcher(
-    { transport, clock, random: () => 0.5, logger: silentLogger(), requestTimeoutMs: 1_000 },
+    { transport, clock, random: () => 0.5, logger, requestTimeoutMs: 1_000 },
     {
       isolationLevel: 'read_committed',
       maxWaitMs: 500,
@@ -99,6 +102,7 @@ function setUp(options: Partial<FetcherOptions> = {}) {
     fetcher,
     leaders,
     deleted,
+    warnings,
     ready: () => readyCount,
     serve: (next: FetchScript) => {
       script = next;
@@ -139,6 +143,75 @@ const in0 = { topic: 'in', partition: 0, offset: 0n };
 const in1 = { topic: 'in', partition: 1, offset: 0n };
 
 describe('Fetcher', () => {
+  describe('158: that is assigned, behind and yet reads nothing', () => {
+    const stalled = 'nothing has been fetched from the partition for long; fetching it anew';
+
+    /** Whatever is asked of it, partition 0 is never among what is sent. */
+    const starving: FetchScript = () => ({
+      'in-0': { records: null, highWatermark: 10n, lastStableOffset: 10n },
+      'in-1': { records: batch(0n, 1), highWatermark: 1n, lastStableOffset: 1n },
+    });
+
+    it('is reported and fetched anew', async () => {
+      const { clock, fetcher, serve, warnings } = setUp();
+      let requests = 0;
+      serve((body, node) => {
+        requests++;
+        return starving(body, node);
+      });
+      fetcher.assign([in0, in1]);
+      for (let s = 0; s < 59; s++) {
+        await clock.advance(1_000);
+        fetcher.drain();
+      }
+      expect(requests).toBeGreaterThan(50);
+      expect(warnings).toEqual([]);
+      for (let s = 0; s < 12; s++) {
+        await clock.advance(1_000);
+        fetcher.drain();
+      }
+      expect(warnings).toEqual([
+        [
+          { topic: 'in', partition: 0, position: '0', end: '10', forMs: expect.any(Number) },
+          stalled,
+        ],
+      ]);
+      serve(once({ 'in-0': { records: batch(0n, 10), lastStableOffset: 10n } }));
+      await clock.advance(1_000);
+      expect(fetcher.drain()).toMatchObject([{ topic: 'in', partition: 0, nextOffset: 10n }]);
+      await fetcher.close(100);
+    });
+
+    it.each([
+      ['has all there is', { records: null, highWatermark: 0n, lastStableOffset: 0n }],
+      ['is refused again and again', { errorCode: errorCodes.NOT_LEADER_OR_FOLLOWER }],
+    ])('is not one that %s', async (_, answer) => {
+      const { clock, fetcher, serve, warnings } = setUp();
+      serve(async () => {
+        await new Promise<void>((resolve) => clock.setTimer(100, resolve));
+        return { 'in-0': answer };
+      });
+      fetcher.assign([in0]);
+      for (let s = 0; s < 200; s++) {
+        await clock.advance(1_000);
+        fetcher.drain();
+      }
+      expect(warnings.filter(([, text]) => text === stalled)).toEqual([]);
+      await fetcher.close(100);
+    });
+
+    it('is not one that is paused, or waits to be drained', async () => {
+      const { clock, fetcher, serve, warnings } = setUp();
+      serve(once({ 'in-1': { records: batch(0n, 1) } }));
+      fetcher.assign([in0, in1]);
+      fetcher.pause('in', 0);
+      await clock.advance(300_000);
+      expect(warnings).toEqual([]);
+      await fetcher.close(100);
+      expect(clock.timerCount).toBeLessThanOrEqual(1); // the fake broker's own
+    });
+  });
+
   it('hands over raw batches and fetches on from the last one, one request per broker at a time', async () => {
     const { clock, transport, fetcher, serve, ready } = setUp();
     serve(once({ 'in-0': { records: Buffer.concat([batch(0n, 3), batch(3n, 2)]) } }));

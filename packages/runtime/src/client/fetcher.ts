@@ -10,6 +10,7 @@ import { brokerError, topicOf } from './broker-errors.ts';
 import { isLeadershipError } from './error-codes.ts';
 import { CorruptFetchError, MissingTopicError, OffsetOutOfRangeError } from './errors.ts';
 import { FetchPartition } from './fetch-partition.ts';
+import { FetchWatchdog } from './fetch-watchdog.ts';
 import { unpinned, wholeBatches } from './fetched-records.ts';
 import {
   FAILURES_BEFORE_WARNING,
@@ -93,6 +94,7 @@ export class Fetcher implements FetchPort {
   /** In the order in which brokers are asked: who got data goes to the end. */
   readonly #partitions = new Map<TopicPartitionKey, FetchPartition>();
   readonly #nodes = new Map<number, NodeFetches>();
+  readonly #watchdog: FetchWatchdog;
   #arrived: Arrived[] = [];
   #maxPartitionBytes: number;
   #timer: Timer | null = null;
@@ -105,6 +107,14 @@ export class Fetcher implements FetchPort {
     this.#options = options;
     this.#maxPartitionBytes = options.maxPartitionBytes;
     this.#sleeper = new Sleeper(context.clock);
+    this.#watchdog = new FetchWatchdog({
+      clock: context.clock,
+      partitions: this.#partitions,
+      longestFetchMs: context.requestTimeoutMs + options.maxWaitMs,
+      onStalled: (state, forMs) => {
+        this.#fetchAnew(state, forMs);
+      },
+    });
     this.#metadata = new Metadata({
       ...context,
       allowAutoTopicCreation: false,
@@ -118,12 +128,15 @@ export class Fetcher implements FetchPort {
   }
 
   assign(positions: readonly (TopicPartition & { readonly offset: bigint })[]): void {
+    const now = this.#context.clock.monotonicMs();
     for (const { topic, partition, offset } of positions) {
       const key = topicPartitionKey(topic, partition);
       const isPaused = this.#partitions.get(key)?.isPaused ?? false;
-      this.#partitions.set(key, new FetchPartition(key, topic, partition, offset, isPaused));
+      const state = new FetchPartition(key, topic, partition, offset, isPaused, now);
+      this.#partitions.set(key, state);
     }
     this.#metadata.track(positions.map(topicOf));
+    this.#watchdog.watch();
     this.#kick();
   }
 
@@ -143,6 +156,7 @@ export class Fetcher implements FetchPort {
     const found = this.#find(topic, partition);
     if (!found.isPaused) return;
     found.isPaused = false;
+    found.attendedAt = this.#context.clock.monotonicMs();
     this.#kick();
   }
 
@@ -153,8 +167,10 @@ export class Fetcher implements FetchPort {
   drain(): FetchedPartition[] {
     if (this.#arrived.length === 0) return [];
     const drained: FetchedPartition[] = [];
+    const now = this.#context.clock.monotonicMs();
     for (const { owner, fetched } of this.#arrived) {
       owner.isUndrained = false;
+      owner.attendedAt = now;
       if (this.#partitions.get(owner.key) !== owner) continue;
       if (fetched.error === null) owner.position = fetched.nextOffset;
       drained.push(fetched);
@@ -200,6 +216,7 @@ export class Fetcher implements FetchPort {
     this.#isClosed = true;
     this.#timer?.cancel();
     this.#timer = null;
+    this.#watchdog.close();
     this.#partitions.clear();
     this.#arrived = [];
     this.#metadata.close();
@@ -264,6 +281,7 @@ export class Fetcher implements FetchPort {
       if (state.isHalted) continue;
       this.#lookUpLeader(state);
       if (state.leader < 0) {
+        state.attendedAt = now;
         wakeAt = Math.min(wakeAt, this.#checkMissing(state, now));
         continue;
       }
@@ -388,7 +406,9 @@ export class Fetcher implements FetchPort {
       this.#done(node, isMain, ready);
       if (this.#isClosed) return;
       if (error instanceof StreamsError && error.retriable) {
-        node.retryAt = clock.monotonicMs() + node.backoff.next();
+        const now = clock.monotonicMs();
+        for (const state of ready) state.attendedAt = now;
+        node.retryAt = now + node.backoff.next();
         const isOutage = node.backoff.failureCount === FAILURES_BEFORE_WARNING;
         this.#context.logger[isOutage ? 'warn' : 'debug'](
           { err: error, node: node.nodeId, failureCount: node.backoff.failureCount },
@@ -439,6 +459,7 @@ export class Fetcher implements FetchPort {
    */
   #takeEnds(response: FetchResponse, asked: ReadonlyMap<string, FetchPartition>): void {
     const hasNone = isWithoutRecords(response);
+    const now = this.#context.clock.monotonicMs();
     for (const { topic, partitions } of response.responses) {
       for (const answer of partitions) {
         const key = topicPartitionKey(topic, answer.partitionIndex);
@@ -448,6 +469,7 @@ export class Fetcher implements FetchPort {
         const end = this.#endOf(answer);
         if (end < 0n) continue;
         const isBehind = end > state.fetchOffset;
+        if (!isBehind) state.attendedAt = now;
         if (isBehind && hasNone) this.#arrive(state, answer, noRecords, end);
         else if (isBehind ? state.toldEnd <= state.fetchOffset : state.toldEnd < 0n) {
           this.#arrive(state, answer, noRecords, state.fetchOffset);
@@ -555,6 +577,7 @@ export class Fetcher implements FetchPort {
   }
 
   #retryLater(state: FetchPartition, errorCode: number, now: number): void {
+    state.attendedAt = now;
     state.retryAt = now + backoffMs(state.failureCount, this.#context.random);
     state.failureCount++;
     this.#metadata.requestUpdate();
@@ -566,6 +589,21 @@ export class Fetcher implements FetchPort {
       { topic: state.topic, partition: state.partition, errorCode, count: state.failureCount },
       'partition not fetched; trying again',
     );
+  }
+
+  /** As if it had just been assigned: whatever held the former one up, nothing of it is left. */
+  #fetchAnew(state: FetchPartition, forMs: number): void {
+    const { key, topic, partition, fetchOffset } = state;
+    const [position, end] = [fetchOffset.toString(), state.toldEnd.toString()];
+    this.#context.logger.warn(
+      { topic, partition, position, end, forMs },
+      'nothing has been fetched from the partition for long; fetching it anew',
+    );
+    const now = this.#context.clock.monotonicMs();
+    this.#partitions.delete(key);
+    this.#partitions.set(key, new FetchPartition(key, topic, partition, fetchOffset, false, now));
+    this.#metadata.requestUpdate();
+    this.#kick();
   }
 
   #failAll(states: readonly FetchPartition[], error: Error): void {

@@ -33,6 +33,10 @@ export const PINNED_RESPONSE_RATIO_MAX = 16;
 export const PINNED_RESPONSE_BYTES_MIN = 1024 * 1024;
 /** Largest batch that the fetcher raises a partition's limit to when a broker cuts it. */
 export const FETCHED_BATCH_BYTES_MAX = 512 * 1024 * 1024;
+/** Distance at which the fetcher looks for partitions that are not fetched although they should be, ms. */
+export const FETCH_WATCH_INTERVAL_MS = 10_000;
+/** Least time without any answer about a partition after which it is fetched anew, and a warning says so, ms. */
+export const FETCH_STALLED_MIN_MS = 60_000;
 /** Largest response that is taken from a broker: a fetch of the largest batch, and what goes with it. */
 export const RESPONSE_BYTES_MAX = FETCHED_BATCH_BYTES_MAX + 64 * 1024 * 1024;
 

@@ -136,4 +136,28 @@ describe("RecordQueue and a response's memory", () => {
     expect(releasedCount()).toBe(0);
     expect(queue.headBytes().value?.toString()).toBe('v');
   });
+
+  it('keeps what it has when the position is reset to a later one, and drops it for an earlier one', () => {
+    const { queue, node, push } = queueOf(serdes.string(), serdes.string());
+    push(5n, ['a', 'b'], ['1', '2']);
+    queue.reset(20n);
+    expect(queue.fetchedLag).toBeNull();
+    push(20n, ['c'], ['3']);
+    while (queue.hasHead) {
+      void queue.processHead();
+      queue.advance();
+    }
+    expect(node.kept).toEqual([
+      ['a', '1'],
+      ['b', '2'],
+      ['c', '3'],
+    ]);
+    expect(queue.committableOffset).toBe(21n);
+
+    queue.reset(40n);
+    expect(queue.committableOffset).toBe(40n);
+    push(40n, ['d'], ['4']);
+    queue.reset(0n);
+    expect([queue.hasHead, queue.bufferedBytes, queue.committableOffset]).toEqual([false, 0, 0n]);
+  });
 });

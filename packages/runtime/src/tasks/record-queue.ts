@@ -164,11 +164,25 @@ export class RecordQueue {
     if (!this.#hasRecord) this.advance();
   }
 
-  /** The position was out of range, and the reset policy chose another one. */
-  seek(position: bigint): void {
-    this.#walker.seek(position);
+  /**
+   * The position was out of range, and the reset policy chose another one. If that is a later one,
+   * retention has only been faster, and what was fetched before is processed still; behind an earlier one
+   * the log is another than it was.
+   */
+  reset(position: bigint): void {
+    if (position < this.#fetchPosition || this.bufferedBytes === 0) {
+      this.seek(position);
+      return;
+    }
     this.#fetchPosition = position;
     this.#endOffset = null;
+  }
+
+  /** Drops what waits, and goes on elsewhere. */
+  seek(position: bigint): void {
+    this.#fetchPosition = position;
+    this.#endOffset = null;
+    this.#walker.seek(position);
     this.hasHead = false;
     this.extraction = null;
     this.#generation++;

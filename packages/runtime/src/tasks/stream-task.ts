@@ -379,9 +379,9 @@ export class StreamTask implements CommittableTask {
   }
 
   /** The position was out of range: go on elsewhere. */
-  seek(queue: RecordQueue, offset: bigint): void {
+  reset(queue: RecordQueue, offset: bigint): void {
     this.#group.changed();
-    queue.seek(offset);
+    queue.reset(offset);
   }
 
   /** Wall-clock time at which a wait for an idle partition ends or a punctuator is due; Infinity if neither. */

@@ -338,13 +338,13 @@ export class TaskManager {
     const { topic, partition } = part;
     const offset = await this.#options.resetPosition(part);
     if (this.#routes.get(topicPartitionKey(topic, partition)) !== route) return;
-    const from = route.queue.committableOffset;
     this.#options.logger.warn(
-      { topic, partition, from: from.toString(), to: offset.toString() },
+      { topic, partition, from: part.nextOffset.toString(), to: offset.toString() },
       'the position is out of range; going on where the reset policy says',
     );
-    route.task.seek(route.queue, offset);
+    route.task.reset(route.queue, offset);
     this.#options.fetcher.assign([{ topic, partition, offset }]);
+    this.#balance(route);
   }
 }
 
