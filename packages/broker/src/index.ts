@@ -9,3 +9,4 @@ export {
 } from './errors.ts';
 export { adminRequest, AdminRequestError } from './server/admin-client.ts';
 export { startBroker, type StartBrokerOptions } from './start-broker.ts';
+export { TopicsFile, type StoredTopic } from './topics/topics-file.ts';

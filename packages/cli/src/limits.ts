@@ -30,3 +30,6 @@ export const FAILURES_LISTED = 5;
 
 /** Between two looks at whether the members that were removed from a group are gone, ms. */
 export const GROUP_POLL_MS = 200;
+
+/** Between two lines that tell how far `clean` is, ms. */
+export const PROGRESS_INTERVAL_MS = 5_000;

@@ -42,6 +42,9 @@ const commands: Readonly<
   'delete-records': async (program, terminal) => {
     (await import('./delete-records.ts')).addDeleteRecordsCommand(program, terminal);
   },
+  clean: async (program, terminal) => {
+    (await import('./clean.ts')).addCleanCommand(program, terminal);
+  },
   'dump-log': async (program, terminal) => {
     (await import('./dump-log.ts')).addDumpLogCommand(program, terminal);
   },

@@ -182,6 +182,11 @@ export class LogDirLockedError extends LogDirError {
   override readonly code = 'LOG_DIR_LOCKED';
 }
 
+/** Opening the directory would cut off or remove records, as a broker does after a kill. */
+export class LogDirNeedsRecoveryError extends LogDirError {
+  override readonly code = 'LOG_NEEDS_RECOVERY';
+}
+
 /** A text file of the log directory (checkpoint, meta.properties ...) that cannot be understood. */
 export class MalformedFileError extends LogDirError {
   override readonly code = 'LOG_MALFORMED_FILE';

@@ -20,6 +20,18 @@ export type {
   LastOfProducer,
   SourceSegment,
 } from './cleaner/cleaning-task.ts';
+export { describeCleaning } from './cleaner/describe-cleaning.ts';
+export type {
+  CleaningDescription,
+  CleaningHold,
+  CleaningReason,
+  LogToDescribe,
+} from './cleaner/describe-cleaning.ts';
+export { openForCleaning, openForLooking } from './cleaner/open-for-cleaning.ts';
+export type { LookedAtLogDir, OfflineOptions } from './cleaner/open-for-cleaning.ts';
+export { rehearseCleaning } from './cleaner/rehearse-cleaning.ts';
+export type { RehearsedCleaning } from './cleaner/rehearse-cleaning.ts';
+export type { RecordCounts } from './cleaner/count-records.ts';
 export { OffsetMap } from './cleaner/offset-map.ts';
 export type { CleaningTools } from './cleaner/pass.ts';
 export { checkSetting, defaultLogConfig, parseLogConfig, resolveSetting } from './config.ts';
@@ -54,12 +66,14 @@ export type {
 export { systemClock } from './platform/clock.ts';
 export type { Clock, Timer } from './platform/clock.ts';
 export { FakeClock } from './platform/fake-clock.ts';
-export { systemDirectoryLocker } from './platform/directory-lock.ts';
+export { readingDirectoryLocker, systemDirectoryLocker } from './platform/directory-lock.ts';
 export type { DirectoryLock, DirectoryLocker } from './platform/directory-lock.ts';
 export { KilledError, MemoryDisk } from './platform/memory-disk.ts';
 export type { Fault, Operation, OperationKind } from './platform/memory-disk.ts';
 export { nodeDisk } from './platform/node-disk.ts';
 export type { DirectoryEntry, Disk, DiskFile, FileStat, OpenMode } from './platform/disk.ts';
+export { OverlayDisk } from './platform/overlay-disk.ts';
+export type { LostBytes } from './platform/overlay-disk.ts';
 export { silentLogger } from './platform/logger.ts';
 export type { Logger } from './platform/logger.ts';
 export { systemRandom } from './platform/random.ts';

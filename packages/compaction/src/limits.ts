@@ -57,3 +57,6 @@ export const OFFSET_MAP_SLOT_BYTES = 24;
 
 /** One cleaner thread uses no more for its offset map, bytes (Kafka's bound). */
 export const MAX_OFFSET_MAP_BYTES = 2_147_483_647;
+
+/** Places that one error names, at most. */
+export const PLACES_NAMED = 10;

@@ -1,3 +1,4 @@
+import { checkedDisk } from '../log-dir/checked-disk.ts';
 import { parseSegmentFileName } from '../segment/segment-files.ts';
 import { BatchRetention } from './batch-retention.ts';
 import { BatchRewriter } from './batch-rewriter.ts';
@@ -26,7 +27,8 @@ export function* cleanLog(
   const { clock } = tools;
   const stats = newStats();
   const scanner = new RecordScanner(task.settings.maxDecompressedMessageBytes);
-  const pass: CleaningPass = { ...tools, task, scanner, stats };
+  const disk = checkedDisk(tools.disk);
+  const pass: CleaningPass = { ...tools, disk, task, scanner, stats };
   removeLeftovers(pass);
   const startedMs = clock.monotonicMs();
   const lastMappedOffset = buildOffsetMap(pass);

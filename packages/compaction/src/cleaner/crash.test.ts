@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { StorageFullError } from '../errors.ts';
 import type { LogDir } from '../log-dir/log-dir.ts';
 import type { Log } from '../log/log.ts';
 import type { FakeClock } from '../platform/fake-clock.ts';
@@ -128,7 +129,7 @@ describe('a pass on a disk that fails', () => {
     const full = Object.assign(new Error('ENOSPC'), { code: 'ENOSPC' });
     disk.onOperation = ({ kind, path }) =>
       kind === 'write' && path.endsWith('.cleaned') ? { error: full, writtenBytes: 10 } : undefined;
-    await expect(cleanNow(log, toolsOf(disk, clock), undefined)).rejects.toThrow('ENOSPC');
+    await expect(cleanNow(log, toolsOf(disk, clock), undefined)).rejects.toThrow(StorageFullError);
     expect(leftovers(disk)).toEqual([]);
     expect(readAll(log)).toEqual(before);
     expect(log.failure).toBeNull();

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { defaultLogConfig } from '../config.ts';
 import type { LogConfig } from '../config.ts';
-import { LogDirError, LogDirLockedError } from '../errors.ts';
+import { LogDirError, LogDirLockedError, toLogDirError } from '../errors.ts';
 import {
   MAX_CACHED_INDEX_BYTES,
   MAX_OPEN_INACTIVE_SEGMENTS,
@@ -380,6 +380,8 @@ async function acquire(locker: DirectoryLocker, directory: string): Promise<Dire
   try {
     return await locker.acquire(directory);
   } catch (error) {
+    // A directory that cannot be written to, say, is held by nobody.
+    if (error instanceof Error && 'code' in error) throw toLogDirError(error, 'lock', directory);
     throw new LogDirLockedError(error instanceof Error ? error.message : String(error));
   }
 }

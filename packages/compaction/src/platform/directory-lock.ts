@@ -38,8 +38,27 @@ export const systemDirectoryLocker: DirectoryLocker = {
       process.platform === 'linux'
         ? await holdSocket(directory, lockFile)
         : holdFile(directory, lockFile);
-    fs.writeFileSync(lockFile, JSON.stringify(ourselves()));
+    try {
+      fs.writeFileSync(lockFile, JSON.stringify(ourselves()));
+    } catch (error) {
+      await release();
+      throw error;
+    }
     return { release };
+  },
+};
+
+/**
+ * For those who only read: refuses a directory that somebody has, and writes nothing. On Linux
+ * nobody else gets it meanwhile; elsewhere there is nothing to hold it by but the lock file.
+ */
+export const readingDirectoryLocker: DirectoryLocker = {
+  acquire: async (directory) => {
+    const lockFile = path.join(directory, LOCK_FILE);
+    refuseForeignLock(lockFile);
+    if (process.platform === 'linux') return { release: await holdSocket(directory, lockFile) };
+    refuseHeldFile(directory, lockFile);
+    return { release: () => Promise.resolve() };
   },
 };
 
@@ -66,13 +85,19 @@ async function holdSocket(directory: string, lockFile: string): Promise<() => Pr
 /** Directories that this process holds, where there is no socket to tell. */
 const heldHere = new Set<string>();
 
-function holdFile(directory: string, lockFile: string): () => Promise<void> {
+/** Throws when a living process has the directory; else its key in `heldHere`. */
+function refuseHeldFile(directory: string, lockFile: string): string {
   const { dev, ino } = fs.statSync(directory, { bigint: true });
   const key = `${String(dev)}-${String(ino)}`;
   const holder = readHolder(lockFile);
   const isOurs = holder?.pid === process.pid;
   const isHeld = isOurs ? heldHere.has(key) : holder !== null && isAlive(holder);
   if (isHeld) throw heldBy(directory, holder);
+  return key;
+}
+
+function holdFile(directory: string, lockFile: string): () => Promise<void> {
+  const key = refuseHeldFile(directory, lockFile);
   heldHere.add(key);
   return () => {
     heldHere.delete(key);
@@ -99,10 +124,12 @@ function refuseForeignLock(lockFile: string): void {
   }
 }
 
+/** Who only reads leaves its name nowhere: the file may name one that is long gone. */
 function heldBy(directory: string, holder: Holder | null): Error {
-  const who = holder
-    ? `process ${String(holder.pid)}, started ${new Date(holder.startedMs).toISOString()}`
-    : 'another process';
+  const who =
+    holder !== null && isAlive(holder)
+      ? `process ${String(holder.pid)}, started ${new Date(holder.startedMs).toISOString()}`
+      : 'another process';
   return new Error(`${directory} is in use by ${who}: stop it, or choose another directory`);
 }
 

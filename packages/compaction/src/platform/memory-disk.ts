@@ -149,6 +149,7 @@ export class MemoryDisk implements Disk {
       sizeBytes: () => node.content.length,
       read: (target, start, length, position) => {
         this.#ensureAlive();
+        if (position >= node.content.length) return 0;
         const end = Math.min(position + length, node.content.length);
         return node.content.copy(target, start, position, end);
       },

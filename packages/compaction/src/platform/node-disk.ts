@@ -1,4 +1,5 @@
 import fs from 'node:fs';
+import { join } from 'node:path';
 import type { DirectoryEntry, Disk, DiskFile, FileStat, OpenMode } from './disk.ts';
 
 const FLAGS: Readonly<Record<OpenMode, number>> = {
@@ -9,6 +10,13 @@ const FLAGS: Readonly<Record<OpenMode, number>> = {
 
 const isAbsent = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'ENOENT';
+
+/** A link to a directory is one, as for Kafka; one that leads nowhere is not. */
+function isDirectory(directory: string, entry: fs.Dirent): boolean {
+  if (!entry.isSymbolicLink()) return entry.isDirectory();
+  const target = fs.statSync(join(directory, entry.name), { throwIfNoEntry: false });
+  return target?.isDirectory() === true;
+}
 
 class NodeFile implements DiskFile {
   readonly path: string;
@@ -77,7 +85,7 @@ export const nodeDisk: Disk = {
   list: (directory): DirectoryEntry[] =>
     fs
       .readdirSync(directory, { withFileTypes: true })
-      .map((entry) => ({ name: entry.name, isDirectory: entry.isDirectory() }))
+      .map((entry) => ({ name: entry.name, isDirectory: isDirectory(directory, entry) }))
       .sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0)),
   readFile: (path) => fs.readFileSync(path),
   writeFile: (path, content) => {

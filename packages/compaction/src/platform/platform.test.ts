@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import fs, { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -7,6 +7,7 @@ import { CoalescingTask } from './coalescing-task.ts';
 import { FakeClock } from './fake-clock.ts';
 import { MemoryDisk } from './memory-disk.ts';
 import { nodeDisk } from './node-disk.ts';
+import { OverlayDisk } from './overlay-disk.ts';
 import type { Disk } from './disk.ts';
 
 describe('a coalescing task', () => {
@@ -72,6 +73,7 @@ const disks: Record<string, () => Disk> = {
     disk.makeDirectory(root);
     return disk;
   },
+  overlay: () => new OverlayDisk(nodeDisk),
 };
 
 for (const [name, make] of Object.entries(disks)) {
@@ -90,6 +92,18 @@ for (const [name, make] of Object.entries(disks)) {
       file.close();
       await synced;
       expect(disk.readFile(path.join(root, 'f')).toString()).toBe('hello');
+    });
+
+    it('lists a link to a directory as one, and one that leads nowhere', () => {
+      if (name === 'memory') return;
+      fs.mkdirSync(path.join(root, 'elsewhere'));
+      fs.symlinkSync(path.join(root, 'elsewhere'), path.join(root, 'link'));
+      fs.symlinkSync(path.join(root, 'nowhere'), path.join(root, 'lost'));
+      expect(make().list(root)).toEqual([
+        { name: 'elsewhere', isDirectory: true },
+        { name: 'link', isDirectory: true },
+        { name: 'lost', isDirectory: false },
+      ]);
     });
 
     it('tells what is there, and what is not', async () => {

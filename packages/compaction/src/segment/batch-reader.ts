@@ -1,10 +1,11 @@
 import { BATCH_HEADER_BYTES, BATCH_LOG_OVERHEAD, RecordBatch } from '@millrace/protocol';
 import type { DiskFile } from '../platform/disk.ts';
 import { CorruptBatchError } from '../errors.ts';
-import { LegacyFormatError, isLegacyMessage } from './legacy-format.ts';
+import { ensureNotLegacy } from './legacy-format.ts';
 
 const BATCH_LENGTH_AT = 8;
 const MAGIC_AT = 16;
+const MAGIC = 2;
 
 /**
  * Reads whole batches from a segment file, one after another, through one buffer that grows to the
@@ -43,26 +44,19 @@ export class BatchReader {
    * The next batch, in a reused view; null at the end.
    *
    * @throws CorruptBatchError on lengths, magic or counts that cannot be; the CRC is not looked at.
+   * LegacyFormatError on a message of before Kafka 0.11.
    */
   next(): RecordBatch | null {
     const start = this.#position;
     const left = this.#end - start;
     if (left === 0) return null;
-    if (left < BATCH_HEADER_BYTES) throw this.#corrupt(`only ${String(left)} bytes are left`);
+    if (left < BATCH_HEADER_BYTES) throw this.#damage(`only ${String(left)} bytes are left`);
     let at = this.#require(BATCH_HEADER_BYTES);
     const size = BATCH_LOG_OVERHEAD + this.#chunk.readInt32BE(at + BATCH_LENGTH_AT);
-    const isLegacy = this.#chunk.readInt8(at + MAGIC_AT) < 2;
-    if (size > left || (size < BATCH_HEADER_BYTES && !isLegacy)) {
-      throw this.#corrupt(`a size of ${String(size)} bytes where ${String(left)} are left`);
+    if (size < BATCH_HEADER_BYTES || size > left) {
+      throw this.#damage(`a size of ${String(size)} bytes where ${String(left)} are left`);
     }
-    if (isLegacy) {
-      if (size > BATCH_LOG_OVERHEAD) {
-        at = this.#require(size);
-        if (isLegacyMessage(this.#chunk, at, size))
-          throw new LegacyFormatError(this.#file.path, start);
-      }
-      throw this.#corrupt('no record batch');
-    }
+    if (this.#chunk.readInt8(at + MAGIC_AT) < MAGIC) throw this.#damage('no record batch');
     at = this.#require(size);
     try {
       if (this.#batch === null) this.#batch = new RecordBatch(this.#filled, at);
@@ -99,6 +93,12 @@ export class BatchReader {
       throw this.#corrupt(`the file ends ${String(length - this.#chunkLength)} bytes early`);
     }
     return 0;
+  }
+
+  /** What looks like damage; throws LegacyFormatError when it isn't. */
+  #damage(what: string): CorruptBatchError {
+    ensureNotLegacy(this.#file, this.#position, this.#end);
+    return this.#corrupt(what);
   }
 
   #corrupt(what: string, cause?: unknown): CorruptBatchError {

@@ -2,8 +2,11 @@ import { BATCH_HEADER_BYTES, BATCH_LOG_OVERHEAD } from '@millrace/protocol';
 import type { DiskFile } from '../platform/disk.ts';
 import { CorruptBatchError } from '../errors.ts';
 import { SCAN_CHUNK_BYTES } from '../limits.ts';
+import { ensureNotLegacy } from './legacy-format.ts';
 
 const BATCH_LENGTH_AT = 8;
+const MAGIC_AT = 16;
+const MAGIC = 2;
 const ATTRIBUTES_AT = 21;
 const LAST_OFFSET_DELTA_AT = 23;
 const MAX_TIMESTAMP_AT = 35;
@@ -52,7 +55,9 @@ export class HeaderScanner {
       this.#chunkLength - at < BATCH_HEADER_BYTES
         ? -1
         : BATCH_LOG_OVERHEAD + this.#chunk.readInt32BE(at + BATCH_LENGTH_AT);
-    if (size < BATCH_HEADER_BYTES || size > left) {
+    const magic = size < 0 ? MAGIC : this.#chunk.readInt8(at + MAGIC_AT);
+    if (size < BATCH_HEADER_BYTES || size > left || magic !== MAGIC) {
+      ensureNotLegacy(this.#file, position, this.#end);
       throw new CorruptBatchError(
         `${this.#file.path} at byte ${String(position)}: no record batch ` +
           `(size ${String(size)}, ${String(left)} bytes left)`,

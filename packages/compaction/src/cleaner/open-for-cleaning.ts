@@ -1,0 +1,171 @@
+import path from 'node:path';
+import { LogDirNeedsRecoveryError, LogDirError } from '../errors.ts';
+import { PLACES_NAMED } from '../limits.ts';
+import { checkedDisk } from '../log-dir/checked-disk.ts';
+import { LogDir } from '../log-dir/log-dir.ts';
+import type { LogDirOptions } from '../log-dir/log-dir.ts';
+import { OffsetCheckpoint } from '../log-dir/offset-checkpoint.ts';
+import { readingDirectoryLocker } from '../platform/directory-lock.ts';
+import type { Disk } from '../platform/disk.ts';
+import { silentLogger } from '../platform/logger.ts';
+import type { Logger } from '../platform/logger.ts';
+import { nodeDisk } from '../platform/node-disk.ts';
+import { OverlayDisk, shieldedDisk } from '../platform/overlay-disk.ts';
+import type { LostBytes } from '../platform/overlay-disk.ts';
+import { parseSegmentFileName } from '../segment/segment-files.ts';
+
+const META_PROPERTIES = 'meta.properties';
+const METADATA_PREFIX = '__cluster_metadata-';
+
+export interface OfflineOptions extends LogDirOptions {
+  /**
+   * Up to where the logs are known to be on all replicas, and may be cleaned:
+   * - `checkpoint` (default): as replication-offset-checkpoint says, if there is one, as in Kafka
+   * - `log-end`: all of it, as in a directory of Millrace's broker
+   */
+  readonly highWatermarks?: 'checkpoint' | 'log-end';
+  /** Looks at the logs before anything is changed; what it throws ends the opening. */
+  readonly check?: (dir: LogDir) => void;
+}
+
+/** What `openForLooking` gives: a directory's logs as a broker would find them. */
+export interface LookedAtLogDir {
+  readonly dir: LogDir;
+  /** What `dir` sees, to rehearse passes on. */
+  readonly disk: OverlayDisk;
+}
+
+/**
+ * Opens a log directory that nobody uses and changes nothing in it: what opening, recovery and
+ * closing write is kept in memory and forgotten. While it is open nobody else gets it (on Linux).
+ *
+ * @throws LogDirNeedsRecoveryError when opening would cut off or remove records, which is left to
+ * a broker; LogDirLockedError when somebody has it; MalformedFileError; LogDirError, also when
+ * there is no log in it.
+ */
+export async function openForLooking(
+  directory: string,
+  options: OfflineOptions = {},
+): Promise<LookedAtLogDir> {
+  const below = checkedDisk(options.disk ?? nodeDisk);
+  if (below.stat(directory)?.isDirectory !== true) {
+    throw new LogDirError(`${directory}: there is no such directory`);
+  }
+  const disk = new OverlayDisk(below, options.clock);
+  const locker = options.locker ?? readingDirectoryLocker;
+  const warnings = new HeldWarnings();
+  const dir = await LogDir.open(directory, { ...options, disk, locker, logger: warnings });
+  try {
+    const lost = disk.lostBytes((file) => isLost(below, file));
+    if (lost.length > 0) throw new LogDirNeedsRecoveryError(describeLost(lost));
+    if ([...dir.logs()].length === 0) throw new LogDirError(describeEmpty(below, directory));
+    setHighWatermarks(dir, below, options);
+    options.check?.(dir);
+    if (options.logger) warnings.passTo(options.logger);
+    return { dir, disk };
+  } catch (error) {
+    await dir.close();
+    throw error;
+  }
+}
+
+/**
+ * Opens a log directory that nobody uses, to clean in it, after a look whether that is harmless.
+ * Whose directory it is (meta.properties) stays as it is, whatever version of Kafka has written it.
+ *
+ * @throws what `openForLooking` throws; nothing was changed then.
+ */
+export async function openForCleaning(
+  directory: string,
+  options: OfflineOptions = {},
+): Promise<LogDir> {
+  const { dir: looked } = await openForLooking(directory, { ...options, logger: silentLogger });
+  await looked.close();
+  const below = options.disk ?? nodeDisk;
+  const disk = shieldedDisk(below, (file) => path.basename(file).startsWith(META_PROPERTIES));
+  const dir = await LogDir.open(directory, { ...options, disk });
+  setHighWatermarks(dir, below, options);
+  return dir;
+}
+
+/** What is said while it isn't known yet whether anything will come of the opening. */
+class HeldWarnings implements Logger {
+  readonly #held: { kind: 'warn' | 'error'; context: object; message: string }[] = [];
+  #target: Logger | null = null;
+
+  debug(): void {
+    return;
+  }
+
+  info(): void {
+    return;
+  }
+
+  warn(context: object, message: string): void {
+    this.#tell('warn', context, message);
+  }
+
+  error(context: object, message: string): void {
+    this.#tell('error', context, message);
+  }
+
+  #tell(kind: 'warn' | 'error', context: object, message: string): void {
+    if (this.#target === null) this.#held.push({ kind, context, message });
+    else this.#target[kind](context, message);
+  }
+
+  passTo(target: Logger): void {
+    this.#target = target;
+    for (const { kind, context, message } of this.#held) target[kind](context, message);
+  }
+}
+
+/** Nothing above the high watermark may be cleaned: the log may yet be cut there (KAFKA-13194). */
+function setHighWatermarks(dir: LogDir, disk: Disk, options: OfflineOptions): void {
+  if (options.highWatermarks === 'log-end') return;
+  const file = new OffsetCheckpoint(disk, dir.path, 'replication-offset-checkpoint');
+  if (disk.stat(file.path) === null) return;
+  const offsets = file.read();
+  for (const log of dir.logs()) {
+    log.highWatermarkFollowsEnd = false;
+    log.updateHighWatermark(offsets.get(log.name) ?? log.logStartOffset);
+  }
+}
+
+/** A segment in use, but for those that a finished replacement has made superfluous. */
+function isLost(below: Disk, file: string): boolean {
+  const name = parseSegmentFileName(path.basename(file));
+  if (name?.kind !== '.log' || name.state !== '') return false;
+  const isSwapping = below
+    .list(path.dirname(file))
+    .some((entry) => entry.name.endsWith('.log.swap'));
+  return !isSwapping;
+}
+
+function describeEmpty(disk: Disk, directory: string): string {
+  const names = disk.list(directory).map((entry) => entry.name);
+  if (names.some((name) => parseSegmentFileName(name)?.kind === '.log')) {
+    return `${directory} is the directory of one partition: name the one that it lies in`;
+  }
+  const hasMetadata = names.some((name) => name.startsWith(METADATA_PREFIX));
+  return hasMetadata
+    ? `${directory} holds no log but that of a controller's metadata, which is not compacted by key`
+    : `${directory} holds no log`;
+}
+
+function describeLost(lost: readonly LostBytes[]): string {
+  const named = lost
+    .slice(0, PLACES_NAMED)
+    .map(({ path: file, position, sizeBytes }) =>
+      position === 0
+        ? `${file}: all of its ${String(sizeBytes)} bytes would go`
+        : `${file} at byte ${String(position)}: ${String(sizeBytes)} bytes would be cut off`,
+    );
+  const more = lost.length - named.length;
+  if (more > 0) named.push(`and ${String(more)} more`);
+  return (
+    `records would be lost by opening the directory, so nothing was done:\n` +
+    `${named.map((line) => `- ${line}`).join('\n')}\n` +
+    'Look with `millrace dump-log`; a broker that is started on the directory recovers it.'
+  );
+}
