@@ -212,7 +212,7 @@ export class MissingSourceTopicError extends StreamsError {
   }
 }
 
-/** An internal topic exists, but not as the topology needs it; or topics that must match do not. */
+/** An internal topic exists, but not as the topology needs it, or was deleted; or topics that must match do not. */
 export class MisconfiguredTopicError extends StreamsError {
   constructor(message: string, options?: ErrorOptions) {
     super('TOPIC_MISCONFIGURED', 'client', false, message, options);

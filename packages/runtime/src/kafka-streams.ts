@@ -1,7 +1,7 @@
 import { BehaviorSubject, Subject } from 'rxjs';
 import type { Observable } from 'rxjs';
 import type { Logger } from 'pino';
-import { ensureInternalTopics } from './assignment/internal-topics.ts';
+import { InternalTopics } from './assignment/internal-topics.ts';
 import type { TopicsReady } from './assignment/leader.ts';
 import { TopicMatcher } from './assignment/topic-matcher.ts';
 import { bindOptions } from './bind-options.ts';
@@ -83,6 +83,7 @@ export class KafkaStreams {
   /** Keeps the global stores; null if the topology has none. */
   #globalThread: GlobalThread | null = null;
   #matcher: TopicMatcher | null = null;
+  #internalTopics: InternalTopics | null = null;
   /** Held while the client runs; null if no store is on disk. */
   #stateDirectory: StateDirectory | null = null;
   #cleanUpTimer: Timer | null = null;
@@ -197,6 +198,16 @@ export class KafkaStreams {
       });
       this.#admin = this.#client.admin();
       this.#matcher = this.#createMatcher(this.#admin);
+      const topicOptions = {
+        replicationFactor: this.#config.get('replication.factor'),
+        topicDefaults: this.#config.topicDefaults,
+      };
+      this.#internalTopics = new InternalTopics(
+        this.#admin,
+        topicOptions,
+        this.#clock,
+        this.#logger,
+      );
       await this.#matcher.refresh();
       await this.#startGlobalThread();
       if (this.#closing !== null) return;
@@ -467,7 +478,7 @@ export class KafkaStreams {
       config: this.#config,
       client,
       admin,
-      ensureTopics: () => this.#ensureTopics(matcher, admin),
+      ensureTopics: () => this.#ensureTopics(matcher),
       clock: this.#clock,
       random: this.#random,
       yieldToEventLoop: this.#options.yieldToEventLoop ?? yieldToEventLoop,
@@ -485,18 +496,10 @@ export class KafkaStreams {
     });
   }
 
-  async #ensureTopics(matcher: TopicMatcher, admin: AdminPort): Promise<TopicsReady> {
+  async #ensureTopics(matcher: TopicMatcher): Promise<TopicsReady> {
     await matcher.refresh();
     const { topology } = matcher;
-    const counts = await ensureInternalTopics(
-      topology,
-      admin,
-      {
-        replicationFactor: this.#config.get('replication.factor'),
-        topicDefaults: this.#config.topicDefaults,
-      },
-      this.#logger,
-    );
+    const counts = await (this.#internalTopics as InternalTopics).ensure(topology);
     return { topology, counts };
   }
 

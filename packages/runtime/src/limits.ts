@@ -57,6 +57,10 @@ export const RESTORE_PROGRESS_INTERVAL_MS = 1_000;
 
 /** Least distance at which the cluster is asked for all its topics, ms; only sources by pattern need that. */
 export const TOPIC_REFRESH_MIN_MS = 100;
+/** How often an internal topic that was there and is gone is looked for before the application stops ... */
+export const GONE_TOPIC_LOOKS = 5;
+/** ... and the distance of two looks, ms. */
+export const GONE_TOPIC_LOOK_DISTANCE_MS = 500;
 /** Stream threads that failed and are replaced, within the window; one more ends the client. */
 export const THREAD_REPLACEMENTS_MAX = 10;
 export const THREAD_REPLACEMENTS_WINDOW_MS = 10 * 60_000;

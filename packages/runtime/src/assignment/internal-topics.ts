@@ -1,6 +1,8 @@
 import type { Logger } from 'pino';
 import type { AdminPort, NewTopic } from '../client/ports.ts';
 import { MisconfiguredTopicError } from '../errors.ts';
+import { GONE_TOPIC_LOOK_DISTANCE_MS, GONE_TOPIC_LOOKS } from '../limits.ts';
+import type { Clock } from '../platform/clock.ts';
 import type { BuiltTopology } from '../topology/built-topology.ts';
 import type { PartitionCounts } from './partition-counts.ts';
 import {
@@ -17,54 +19,92 @@ export interface InternalTopicOptions {
   readonly topicDefaults: ReadonlyMap<string, string>;
 }
 
-/**
- * Before tasks are assigned: looks at the source topics, and creates what is missing of the
- * repartition and changelog topics. One that exists with another number of partitions is an error:
- * keys would be found in other partitions than the ones they are in.
- */
-export async function ensureInternalTopics(
-  topology: BuiltTopology,
-  admin: AdminPort,
-  options: InternalTopicOptions,
-  logger: Logger,
-): Promise<PartitionCounts> {
-  const repartition = repartitionTopics(topology);
-  const changelogs = topology.subtopologies.flatMap((subtopology) =>
-    subtopology.changelogs
-      .filter((changelog) => !changelog.isSourceTopic)
-      .map((changelog) => ({ changelog, subtopology })),
-  );
-  const known = await admin.describeTopics([
-    ...externalSourceTopics(topology),
-    ...repartition.keys(),
-    ...changelogs.map(({ changelog }) => changelog.name),
-  ]);
-  const existing = new Map(
-    [...known].map(([topic, { partitionCount }]) => [topic, partitionCount]),
-  );
-  const counts = resolvePartitionCounts(topology, existing);
-  const wanted: NewTopic[] = [];
-  for (const topic of repartition.values()) {
-    const partitionCount = counts.get(topic.name) as number;
-    // As in Kafka Streams, `topic.` keys count for more than the library's own settings ...
-    const config = new Map([...topic.config, ...options.topicDefaults]);
-    wanted.push(newTopic(topic.name, partitionCount, config, options));
+/** The repartition and changelog topics of an application, as one of its instances knows them. */
+export class InternalTopics {
+  readonly #admin: AdminPort;
+  readonly #options: InternalTopicOptions;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  /** Those that were there once. */
+  readonly #seen = new Set<string>();
+
+  constructor(admin: AdminPort, options: InternalTopicOptions, clock: Clock, logger: Logger) {
+    this.#admin = admin;
+    this.#options = options;
+    this.#clock = clock;
+    this.#logger = logger;
   }
-  for (const { changelog, subtopology } of changelogs) {
-    const partitionCount = changelog.partitionCount ?? taskCount(subtopology, counts);
-    // ... but not for more than what a store asks of its changelog.
-    const config = new Map([...options.topicDefaults, ...changelog.config]);
-    wanted.push(newTopic(changelog.name, partitionCount, config, options));
+
+  /**
+   * Before tasks are assigned: looks at the source topics, and creates what is missing of the
+   * repartition and changelog topics. One that exists with another number of partitions is an error:
+   * keys would be found in other partitions than the ones they are in. So is one that was there and is
+   * gone: made anew it would be empty, and nobody would be told what is missing (KAFKA-10357).
+   */
+  async ensure(topology: BuiltTopology): Promise<PartitionCounts> {
+    const repartition = repartitionTopics(topology);
+    const changelogs = topology.subtopologies.flatMap((subtopology) =>
+      subtopology.changelogs
+        .filter((changelog) => !changelog.isSourceTopic)
+        .map((changelog) => ({ changelog, subtopology })),
+    );
+    const names = [...repartition.keys(), ...changelogs.map(({ changelog }) => changelog.name)];
+    const existing = await this.#partitionCounts([...externalSourceTopics(topology), ...names]);
+    await this.#refuseGone(names.filter((name) => !existing.has(name) && this.#seen.has(name)));
+    const counts = resolvePartitionCounts(topology, existing);
+    const wanted: NewTopic[] = [];
+    for (const topic of repartition.values()) {
+      const partitionCount = counts.get(topic.name) as number;
+      // As in Kafka Streams, `topic.` keys count for more than the library's own settings ...
+      const config = new Map([...topic.config, ...this.#options.topicDefaults]);
+      wanted.push(this.#newTopic(topic.name, partitionCount, config));
+    }
+    for (const { changelog, subtopology } of changelogs) {
+      const partitionCount = changelog.partitionCount ?? taskCount(subtopology, counts);
+      // ... but not for more than what a store asks of its changelog.
+      const config = new Map([...this.#options.topicDefaults, ...changelog.config]);
+      wanted.push(this.#newTopic(changelog.name, partitionCount, config));
+    }
+    // Without partitions where no topic matches a pattern yet: those are made once one does.
+    const needed = wanted.filter(({ partitionCount }) => partitionCount > 0);
+    validate(needed, existing);
+    for (const name of names) if (existing.has(name)) this.#seen.add(name);
+    const missing = needed.filter(({ topic }) => !existing.has(topic));
+    if (missing.length > 0) {
+      this.#logger.info({ topics: missing.map(({ topic }) => topic) }, 'creating internal topics');
+      await this.#admin.createTopics(missing);
+    }
+    return counts;
   }
-  // Without partitions where no topic matches a pattern yet: those are made once one does.
-  const needed = wanted.filter(({ partitionCount }) => partitionCount > 0);
-  validate(needed, existing);
-  const missing = needed.filter(({ topic }) => !existing.has(topic));
-  if (missing.length > 0) {
-    logger.info({ topics: missing.map(({ topic }) => topic) }, 'creating internal topics');
-    await admin.createTopics(missing);
+
+  async #partitionCounts(topics: readonly string[]): Promise<Map<string, number>> {
+    const known = await this.#admin.describeTopics(topics);
+    return new Map([...known].map(([topic, { partitionCount }]) => [topic, partitionCount]));
   }
-  return counts;
+
+  /** A broker that has just started may not know all topics yet: it is asked again before anybody is stopped. */
+  async #refuseGone(topics: readonly string[]): Promise<void> {
+    let gone = topics;
+    for (let look = 1; gone.length > 0 && look < GONE_TOPIC_LOOKS; look++) {
+      await new Promise<void>((resolve) => {
+        this.#clock.setTimer(GONE_TOPIC_LOOK_DISTANCE_MS, resolve);
+      });
+      const known = await this.#admin.describeTopics(gone);
+      gone = gone.filter((topic) => !known.has(topic));
+    }
+    if (gone.length === 0) return;
+    throw new MisconfiguredTopicError(
+      `Internal topics were deleted while the application runs: ${gone.join(', ')}. ` +
+        'What was in them and not processed yet is lost. Reset the application to process its inputs again, ' +
+        'or start it again to go on without: the topics are then made anew, empty',
+      { context: { topics: gone.join(', ') } },
+    );
+  }
+
+  #newTopic(topic: string, partitionCount: number, config: ReadonlyMap<string, string>): NewTopic {
+    const { replicationFactor } = this.#options;
+    return { topic, partitionCount, replicationFactor, config };
+  }
 }
 
 function validate(wanted: readonly NewTopic[], existing: ReadonlyMap<string, number>): void {
@@ -80,18 +120,4 @@ function validate(wanted: readonly NewTopic[], existing: ReadonlyMap<string, num
     `Internal topics exist with another number of partitions: ${problems.join('; ')}. ` +
       'The number of partitions of a source topic has changed: reset the application, or give it another application.id',
   );
-}
-
-function newTopic(
-  topic: string,
-  partitionCount: number,
-  config: ReadonlyMap<string, string>,
-  options: InternalTopicOptions,
-): NewTopic {
-  return {
-    topic,
-    partitionCount,
-    replicationFactor: options.replicationFactor,
-    config,
-  };
 }

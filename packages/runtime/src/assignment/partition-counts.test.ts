@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { MisconfiguredTopicError, MissingSourceTopicError } from '../errors.ts';
 import type { BuiltTopology, InternalTopic, Subtopology } from '../topology/built-topology.ts';
-import { ensureInternalTopics } from './internal-topics.ts';
+import { InternalTopics } from './internal-topics.ts';
 import { resolvePartitionCounts, taskCount } from './partition-counts.ts';
 import { FakeClient } from '../testing-support/fake-client.ts';
+import { FakeClock } from '../testing-support/fake-clock.ts';
 import { FakeCluster } from '../testing-support/fake-cluster.ts';
 import { silentLogger } from '../logging/logger.ts';
 
@@ -144,7 +145,7 @@ describe('internal topics', () => {
     cluster.createTopic('b', 4);
     const options = { replicationFactor: -1, topicDefaults: new Map([['segment.bytes', '99']]) };
     const admin = new FakeClient(cluster).admin();
-    await ensureInternalTopics(rekeyed, admin, options, silentLogger());
+    await new InternalTopics(admin, options, new FakeClock(), silentLogger()).ensure(rekeyed);
     expect(cluster.partitionCount('r2')).toBe(4);
     expect(cluster.partitionCount('app-store-changelog')).toBe(4);
     expect(cluster.topicConfigs.get('r1')?.get('segment.bytes')).toBe('99');
@@ -161,8 +162,38 @@ describe('internal topics', () => {
     cluster.createTopic('r1', 3);
     const options = { replicationFactor: -1, topicDefaults: new Map<string, string>() };
     const admin = new FakeClient(cluster).admin();
-    await expect(ensureInternalTopics(rekeyed, admin, options, silentLogger())).rejects.toThrow(
+    const topics = new InternalTopics(admin, options, new FakeClock(), silentLogger());
+    await expect(topics.ensure(rekeyed)).rejects.toThrow(
       /r1 has 3, needs 4.*reset the application/,
     );
   });
+
+  it.each(['r1', 'app-store-changelog'])(
+    '175: refuses to make %s anew, which was deleted while the application runs (KAFKA-10357)',
+    async (topic) => {
+      const cluster = new FakeCluster();
+      cluster.createTopic('a', 2);
+      cluster.createTopic('b', 4);
+      const options = { replicationFactor: -1, topicDefaults: new Map<string, string>() };
+      const clock = new FakeClock();
+      const admin = new FakeClient(cluster).admin();
+      const topics = new InternalTopics(admin, options, clock, silentLogger());
+      await topics.ensure(rekeyed);
+      await topics.ensure(rekeyed);
+      cluster.deleteTopic(topic);
+      const refused = expect(topics.ensure(rekeyed)).rejects.toThrow(
+        new RegExp(`deleted while the application runs: ${topic}\\. .*Reset the application`, 'u'),
+      );
+      await clock.advance(10_000);
+      await refused;
+      expect(cluster.partitionCount(topic)).toBeUndefined();
+
+      // A broker that is only late is waited for.
+      const late = topics.ensure(rekeyed);
+      await clock.advance(600);
+      cluster.createTopic(topic, 4);
+      await clock.advance(10_000);
+      await late;
+    },
+  );
 });
