@@ -1,6 +1,7 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { LogDir, parseLogConfig } from '@millrace/compaction';
 import {
   BatchBuilder,
   encodeControlBatch,
@@ -183,7 +184,131 @@ describe('dump-log', () => {
     expect(lines[1]).toContain(
       `damaged at position ${String(2 * bad.length)}, offset 2, 30 bytes: 30 bytes are left`,
     );
-    expect(lines[2]).toContain('2 damaged places in 1 segment');
+    expect(lines[2]).toContain('2 damaged places in 1 file');
+  });
+
+  describe('beside a segment', () => {
+    const stem = (): string => join(directory, 't-0', '0'.repeat(20));
+
+    /** A transaction that was aborted, and a plain record per index entry after it. */
+    async function fill(): Promise<void> {
+      const dir = await LogDir.open(directory);
+      const config = parseLogConfig(new Map([['index.interval.bytes', '0']]));
+      const log = dir.createLog('t', 0, null, config);
+      const builder = new BatchBuilder({ codec: 'none', maxBytes: 1 << 20 });
+      builder.appendBytes(T, text('k'), text('v'), null);
+      const producer = { producerId: 5n, producerEpoch: 1, baseSequence: 0 };
+      log.appendAsLeader(Buffer.from(builder.build({ ...producer, isTransactional: true })));
+      const marker = { baseOffset: 0n, coordinatorEpoch: 0, timestamp: T, leaderEpoch: 0 };
+      log.appendAsLeader(encodeControlBatch({ ...marker, ...producer, type: 'abort' }), {
+        origin: 'coordinator',
+      });
+      for (let i = 1; i < 4; i++) {
+        const next = new BatchBuilder({ codec: 'none', maxBytes: 1 << 20 });
+        next.appendBytes(T + i, text('k'), text('v'), null);
+        log.appendAsLeader(Buffer.from(next.build({})));
+      }
+      await dir.close();
+    }
+
+    async function verify(path = join(directory, 't-0')): Promise<{ code: number; err: string }> {
+      const { code, err } = await millrace('dump-log', path, '--verify', '--damage');
+      return { code, err };
+    }
+
+    it('verifies the indexes, also of a segment that is not in use', async () => {
+      await fill();
+      expect(await verify()).toEqual({ code: 0, err: '' });
+      for (const suffix of ['.index', '.timeindex', '.txnindex', '.log']) {
+        await rename(`${stem()}${suffix}`, `${stem()}${suffix}.deleted`);
+      }
+      expect(await verify()).toEqual({ code: 0, err: '' });
+      expect(await verify(`${stem()}.log.deleted`)).toEqual({ code: 0, err: '' });
+      await rm(`${stem()}.index.deleted`);
+      expect((await verify()).err).toContain(
+        '.index.deleted: damaged at position 0: the file is missing',
+      );
+    });
+
+    it.each([
+      ['.index', 4, 'it names position', 'where no batch begins'],
+      ['.index', 3, 'it names offset', 'where a batch ends with'],
+      ['.timeindex', 7, 'which has', 'it gives the batch'],
+      ['.timeindex', 11, 'with which no batch ends', 'it names offset'],
+      ['.txnindex', 25, 'where no such marker is', 'producer 5'],
+    ])('tells a wrong entry of the %s (byte %i)', async (suffix, at, ...parts) => {
+      await fill();
+      const bytes = await readFile(stem() + suffix);
+      bytes.writeUInt8((bytes[at] ?? 0) ^ 0x40, at);
+      await writeFile(stem() + suffix, bytes);
+      const { code, err } = await verify();
+      expect(code).toBe(1);
+      expect(err).toContain(`${stem()}${suffix}: damaged at position`);
+      for (const part of parts) expect(err).toContain(part);
+      expect(err).toMatch(/damaged places? in 1 file\.$/);
+      expect((await millrace('dump-log', join(directory, 't-0'))).code).toBe(0);
+    });
+
+    it('tells an aborted transaction that readers would see', async () => {
+      await fill();
+      await writeFile(`${stem()}.txnindex`, '');
+      const { err } = await verify();
+      expect(err).toContain(
+        'it lacks the transaction of producer 5 from offset 0 on that was aborted at 1',
+      );
+    });
+
+    it('takes reserved room for no entries, and a file that is no whole entries for damage', async () => {
+      await fill();
+      const bytes = await readFile(`${stem()}.index`);
+      await writeFile(`${stem()}.index`, Buffer.concat([bytes, Buffer.alloc(80)]));
+      expect(await verify()).toEqual({ code: 0, err: '' });
+      await writeFile(`${stem()}.index`, Buffer.concat([bytes, Buffer.alloc(3)]));
+      expect((await verify()).err).toContain('are no multiple of the 8 of an entry');
+    });
+
+    it('shows indexes, snapshots and checkpoints entry by entry', async () => {
+      await fill();
+      const entries = async (path: string): Promise<object[]> => {
+        const { code, out } = await millrace('dump-log', path, '--json');
+        expect(code).toBe(0);
+        return out.split('\n').map((line) => JSON.parse(line) as object);
+      };
+      expect((await entries(`${stem()}.index`))[0]).toMatchObject({
+        kind: 'entry',
+        contents: 'offset-index',
+        offset: '1',
+      });
+      expect((await entries(`${stem()}.timeindex`)).at(-1)).toMatchObject({
+        timestamp: String(T + 3),
+        offset: '4',
+      });
+      expect(await entries(`${stem()}.txnindex`)).toMatchObject([
+        { producerId: '5', firstOffset: '0', lastOffset: '1', lastStableOffset: '2' },
+      ]);
+      const snapshot = join(directory, 't-0', '00000000000000000005.snapshot');
+      expect(await entries(snapshot)).toMatchObject([
+        { contents: 'producer-snapshot', producerId: '5', producerEpoch: 1, lastSequence: 0 },
+      ]);
+      expect(await entries(join(directory, 't-0', 'leader-epoch-checkpoint'))).toMatchObject([
+        { epoch: 0, startOffset: '0' },
+      ]);
+      const file = join(directory, 'cleaner-offset-checkpoint');
+      await writeFile(file, '0\n1\nt 0 4\n');
+      const { out } = await millrace('dump-log', file);
+      expect(out.split('\n')).toEqual([
+        `${file}: offset checkpoint, 1 entry`,
+        'TOPIC  PARTITION  OFFSET',
+        't              0       4',
+      ]);
+      await writeFile(file, '0\n2\nt 0 4\n');
+      expect(await millrace('dump-log', file)).toMatchObject({
+        code: 1,
+        err: expect.stringContaining(`${file}: 1 entries where 2 are announced`) as string,
+      });
+      await writeFile(snapshot, 'cut');
+      expect((await millrace('dump-log', snapshot)).err).toContain(`${snapshot}: cut`);
+    });
   });
 
   it('says what there is when it is no segment', async () => {

@@ -1,57 +1,122 @@
-import { nodeDisk, SegmentInspector, type SegmentDamage } from '@millrace/compaction';
+import {
+  IndexInspector,
+  LogStoreError,
+  nodeDisk,
+  readLogFile,
+  SegmentInspector,
+  type IndexDamage,
+  type LogFileContent,
+  type SegmentDamage,
+} from '@millrace/compaction';
 import type { RecordBatch } from '@millrace/protocol';
 import type { Command } from 'commander';
 import { CommandError } from './errors.ts';
 import { toJsonLine } from './json-lines.ts';
 import { contentsOf, readLogRecord, type LogContents, type LogRecord } from './log-records.ts';
 import { segmentFiles, topicOf } from './segment-files.ts';
-import { counted } from './table.ts';
+import { counted, renderTable } from './table.ts';
 import type { Terminal } from './terminal.ts';
 import { formatTime } from './times.ts';
 
 interface Options {
   readonly records?: boolean;
   readonly damage?: boolean;
+  readonly verify?: boolean;
   readonly json?: boolean;
 }
 
 const EXAMPLES = `
 Every CRC is checked and every record decoded, whether shown or not. Damage is told on stderr, and
-ends the command with exit code 1. The files are only read; of a running broker's last segment the
+ends the command with exit code 1. With --verify so is what is wrong with the indexes beside a
+segment: entries that name no batch, or not as it is, and aborted transactions that are missing.
+A segment's file may end in .cleaned, .swap or .deleted. Indexes, producer snapshots (.snapshot),
+leader-epoch-checkpoint and checkpoints of offsets are shown entry by entry. The files are only read; of a running broker's last segment the
 end may be in the middle of being written.
 
 Examples:
   millrace dump-log data/orders-0
   millrace dump-log data/orders-0/00000000000000000000.log --records
-  millrace dump-log data/__consumer_offsets-12 --records --json`;
+  millrace dump-log data/orders-0 --damage --verify
+  millrace dump-log data/__consumer_offsets-12 --records --json
+  millrace dump-log data/orders-0/00000000000000000000.timeindex data/cleaner-offset-checkpoint`;
 
 /** `millrace dump-log` */
 export function addDumpLogCommand(program: Command, terminal: Terminal): void {
   program
     .command('dump-log')
-    .description('show the record batches of log segments, and check them')
-    .argument(
-      '<path...>',
-      "segment files (.log), or a partition's directory for all of its segments",
+    .description(
+      'show the record batches of log segments and what lies beside them, and check them',
     )
+    .argument('<path...>', "files of a log, or a partition's directory for all of its segments")
     .option('-r, --records', 'the records as well; those of internal topics are decoded')
     .option('--damage', 'only what is damaged, and the sums')
+    .option('--verify', 'check the indexes of each segment, too')
     .option('--json', 'as JSON, an object a line')
     .addHelpText('after', EXAMPLES)
     .action(async (paths: string[], options: Options) => {
       const files = paths.flatMap(segmentFiles);
-      let damageCount = 0;
+      const damages = { segments: 0, others: 0 };
       for (const file of files) {
         if (terminal.outputClosed.aborted) return;
-        damageCount += await dumpSegment(file, options, terminal);
+        const others = dumpLogFile(file, options, terminal);
+        if (others !== null) damages.others += others;
+        else await dumpSegment(file, options, terminal, damages);
       }
-      if (damageCount === 0) return;
-      throw new CommandError(
-        'LOG_DAMAGED',
-        `${counted(damageCount, 'damaged place')} in ${counted(files.length, 'segment')}. A broker that ` +
-          'opens the log after a kill cuts it off before the first one; copy the directory before that.',
-      );
+      if (damages.segments + damages.others === 0) return;
+      throw new CommandError('LOG_DAMAGED', summaryOf(damages, files.length));
     });
+}
+
+/** How many places are damaged, in the segments and in what lies beside them. */
+interface Damages {
+  segments: number;
+  others: number;
+}
+
+function summaryOf({ segments, others }: Damages, fileCount: number): string {
+  const places = counted(segments + others, 'damaged place');
+  const cut =
+    segments === 0
+      ? ''
+      : ' A broker that opens the log after a kill cuts it off before the first one; copy the directory before that.';
+  return `${places} in ${counted(fileCount, 'file')}.${cut}`;
+}
+
+/** Indexes, snapshots and checkpoints; how many are damaged. null: it is a segment. */
+function dumpLogFile(file: string, options: Options, terminal: Terminal): number | null {
+  let content: LogFileContent | null;
+  try {
+    content = readLogFile(nodeDisk, file);
+  } catch (error) {
+    if (!(error instanceof LogStoreError)) throw error;
+    if (options.json === true) {
+      const { code, message: detail } = error;
+      terminal.out(toJsonLine({ kind: 'damage', file, damage: 'file', code, detail }));
+    }
+    terminal.err(error.message);
+    return 1;
+  }
+  if (content === null) return null;
+  const { kind, entries } = content;
+  if (options.json === true) {
+    for (const entry of entries) {
+      terminal.out(toJsonLine({ kind: 'entry', file, contents: kind, ...entry }));
+    }
+    return 0;
+  }
+  const count = counted(entries.length, 'entry').replace(/entrys$/, 'entries');
+  terminal.out(`${file}: ${kind.replace('-', ' ')}, ${count}`);
+  const [first] = entries;
+  if (first === undefined || options.damage === true) return 0;
+  const names = Object.keys(first);
+  const rows = entries.map((entry) => names.map((name) => entry[name] ?? null));
+  terminal.out(renderTable(names.map(headOf), rows));
+  return 0;
+}
+
+/** `lastStableOffset` as `LAST STABLE OFFSET`. */
+function headOf(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => ` ${letter}`).toUpperCase();
 }
 
 interface Summary {
@@ -65,8 +130,13 @@ interface Summary {
   damages: number;
 }
 
-/** Returns how much is damaged. */
-async function dumpSegment(file: string, options: Options, terminal: Terminal): Promise<number> {
+async function dumpSegment(
+  file: string,
+  options: Options,
+  terminal: Terminal,
+  found: Damages,
+): Promise<void> {
+  const indexes = options.verify === true ? new IndexInspector(nodeDisk, file) : null;
   const inspector = new SegmentInspector(nodeDisk, file);
   try {
     const { sizeBytes } = inspector;
@@ -99,14 +169,19 @@ async function dumpSegment(file: string, options: Options, terminal: Terminal): 
       const { position, batch, damages } = next.value;
       count(batch, summary);
       summary.damages += damages.length;
+      indexes?.see(position, batch, damages.length === 0);
       output.batch(position, batch, damages);
       for (const record of records.splice(0)) output.record(record);
       for (const damage of damages) output.damage(damage);
       await terminal.drained();
-      if (terminal.outputClosed.aborted) return summary.damages;
+      if (terminal.outputClosed.aborted) break;
     }
-    output.end(summary);
-    return summary.damages;
+    found.segments += summary.damages;
+    if (terminal.outputClosed.aborted) return;
+    const ofIndexes = indexes?.damages() ?? [];
+    found.others += ofIndexes.length;
+    for (const damage of ofIndexes) output.indexDamage(damage);
+    output.end({ ...summary, damages: summary.damages + ofIndexes.length });
   } finally {
     inspector.close();
   }
@@ -199,6 +274,14 @@ class SegmentOutput {
     );
   }
 
+  indexDamage({ path, position, detail }: IndexDamage): void {
+    if (this.#options.json === true) {
+      const damage = { kind: 'damage', file: path, damage: 'index', position, detail };
+      this.#terminal.out(toJsonLine(damage));
+    }
+    this.#terminal.err(`${path}: damaged at position ${position}: ${detail}`);
+  }
+
   end(summary: Summary): void {
     if (this.#options.json === true) {
       const { maxTimestamp } = summary;
@@ -247,7 +330,8 @@ function batchJson(
     records: batch.recordCount,
     codec: codecOf(batch),
     timestampType: batch.timestampType,
-    baseTimestamp: orNull(batch.baseTimestamp),
+    // With a delete horizon the field holds that, and no record's time.
+    baseTimestamp: batch.deleteHorizonMs === null ? orNull(batch.baseTimestamp) : null,
     maxTimestamp: orNull(batch.maxTimestamp),
     leaderEpoch: batch.partitionLeaderEpoch,
     producerId: batch.producerId,
@@ -289,6 +373,9 @@ function flagsOf(batch: RecordBatch): string[] {
   if (batch.isTransactional) flags.push('transactional');
   if (batch.isControl) flags.push('control');
   if (batch.timestampType === 'logAppendTime') flags.push('log append time');
-  if (batch.deleteHorizonMs !== null) flags.push('delete horizon');
+  const { deleteHorizonMs } = batch;
+  if (deleteHorizonMs !== null) {
+    flags.push(`delete horizon ${formatTime(deleteHorizonMs) ?? deleteHorizonMs}`);
+  }
   return flags;
 }

@@ -41,6 +41,8 @@ export type { BrokerSynonym, LogConfigDefinition, LogConfigKind } from './config
 export * from './errors.ts';
 export { checkTopicName, parseLogDirectoryName } from './log-dir/directory-names.ts';
 export type { TopicPartitionName } from './log-dir/directory-names.ts';
+export { readLogFile } from './log-dir/read-log-file.ts';
+export type { LogFileContent, LogFileKind } from './log-dir/read-log-file.ts';
 export { LogDir } from './log-dir/log-dir.ts';
 export type { LogDirOptions, RetentionFailure, RetentionSummary } from './log-dir/log-dir.ts';
 export { Log } from './log/log.ts';
@@ -56,6 +58,8 @@ export type { AbortedTransaction } from './segment/txn-index.ts';
 export type { Segment } from './segment/segment.ts';
 export { parseSegmentFileName } from './segment/segment-files.ts';
 export type { SegmentFileName } from './segment/segment-files.ts';
+export { IndexInspector } from './segment/index-inspector.ts';
+export type { IndexDamage } from './segment/index-inspector.ts';
 export { SegmentInspector } from './segment/segment-inspector.ts';
 export type {
   InspectedBatch,

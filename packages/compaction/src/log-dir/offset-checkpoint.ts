@@ -6,11 +6,14 @@ import type { Disk } from '../platform/disk.ts';
 
 const VERSION = '0';
 
-export type CheckpointKind =
-  | 'recovery-point-offset-checkpoint'
-  | 'log-start-offset-checkpoint'
-  | 'replication-offset-checkpoint'
-  | 'cleaner-offset-checkpoint';
+export const CHECKPOINT_KINDS = [
+  'recovery-point-offset-checkpoint',
+  'log-start-offset-checkpoint',
+  'replication-offset-checkpoint',
+  'cleaner-offset-checkpoint',
+] as const;
+
+export type CheckpointKind = (typeof CHECKPOINT_KINDS)[number];
 
 /** Offsets by `topic-partition`. */
 export type CheckpointEntries = Map<string, bigint>;
