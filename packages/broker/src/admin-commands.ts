@@ -19,6 +19,8 @@ export function adminCommands(context: AdminContext): ReadonlyMap<string, AdminC
   return new Map<string, AdminCommand>([
     ['status', () => status(context)],
     ['topics', (args) => topics(context, args)],
+    ['metrics', () => context.broker.cleaner.metrics()],
+    ['cleaner', () => context.broker.cleaner.status()],
     ['flush', () => flush(context)],
     [
       'stop',
@@ -37,6 +39,7 @@ async function flush({ logDir }: AdminContext): Promise<void> {
 
 function status({ broker, dataDir, startedMs, connectionCount }: AdminContext): unknown {
   const { nodeId, clusterId, host, port } = broker.node;
+  const cleaner = broker.cleaner.status();
   let partitions = 0;
   let sizeInBytes = 0;
   for (const topic of broker.topics.all()) {
@@ -55,6 +58,11 @@ function status({ broker, dataDir, startedMs, connectionCount }: AdminContext): 
     topics: broker.topics.size,
     partitions,
     sizeInBytes,
+    compactedPartitions: cleaner.partitions.length,
+    uncleanablePartitions: cleaner.partitions.filter((one) => one.uncleanable !== null).length,
+    cleanerThreads: cleaner.threadCount,
+    deadCleanerThreads: cleaner.deadThreadCount,
+    cleanerPasses: cleaner.passCount,
   };
 }
 

@@ -1,6 +1,6 @@
 /** The broker's own thread; started by `startBroker`, speaks `worker-messages.ts` with it. */
 import { parentPort, workerData } from 'node:worker_threads';
-import { nodeDisk, systemClock, systemRandom } from '@millrace/compaction';
+import { nodeDisk, systemClock, systemRandom, WorkerThread } from '@millrace/compaction';
 import { pino } from 'pino';
 import { Broker } from './broker.ts';
 import { parseBrokerConfig } from './config.ts';
@@ -39,9 +39,16 @@ try {
     disk: nodeDisk,
     random: systemRandom,
     logger,
+    newCleanerThread: (settings) => new WorkerThread(settings),
   });
-  port.on('message', ({ type }: ToWorker) => {
-    logger.debug({ type }, 'asked to stop');
+  port.on('message', (message: ToWorker) => {
+    if (message.type === 'ask') {
+      void broker[message.question]().then((answer) => {
+        send({ type: 'answer', id: message.id, answer });
+      });
+      return;
+    }
+    logger.debug('asked to stop');
     // How it went is told below.
     broker.close().catch((error: unknown) => {
       logger.debug({ err: error }, 'the broker did not stop cleanly');

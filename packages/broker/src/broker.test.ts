@@ -639,7 +639,7 @@ describe('configuration', () => {
       resources: [
         { resourceType: TOPIC, resourceName: name, configs: [{ name: 'segment.ms', value: '77' }] },
         { resourceType: TOPIC, resourceName: 'nope', configs: [] },
-        { resourceType: 4, resourceName: '1', configs: [] },
+        { resourceType: 8, resourceName: '1', configs: [] },
       ],
     });
     expect(responses.map(({ errorCode }) => errorCode)).toEqual([

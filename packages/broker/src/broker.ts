@@ -1,17 +1,22 @@
 import {
+  LogCleaner,
   LogDir,
   LogStoreError,
   LONG_MAX,
   parseLogConfig,
+  type CleanerMetric as BrokerMetric,
+  type CleanerStatus,
   type Clock,
   type Disk,
+  type NewCleanerThread,
   type Random,
 } from '@millrace/compaction';
 import { randomUuid } from '@millrace/protocol';
 import type { Logger } from 'pino';
 import { adminCommands } from './admin-commands.ts';
 import { BackgroundTasks } from './background-tasks.ts';
-import type { ParsedBrokerConfig } from './config.ts';
+import { BrokerConfigs } from './broker-configs.ts';
+import { checkThreads, cleanerSettingsOf, type ParsedBrokerConfig } from './config.ts';
 import { createGroups } from './create-groups.ts';
 import { createTransactions } from './create-transactions.ts';
 import { BrokerError, BrokerStartError } from './errors.ts';
@@ -39,6 +44,8 @@ export interface BrokerOptions {
   readonly disk: Disk;
   readonly random: Random;
   readonly logger: Logger;
+  /** Where passes of the cleaner run: they need to see the disk. */
+  readonly newCleanerThread: NewCleanerThread;
 }
 
 /** What ends one part of the broker. */
@@ -48,7 +55,8 @@ type Closer = () => Promise<void> | void;
  * One broker over one data directory, in this thread.
  *
  * ```
- *  start: lock and recover logs → topics → producer ids → groups → transactions → server → admin socket → tasks
+ *  start: lock and recover logs → topics → producer ids → groups → transactions → server → admin socket
+ *         → tasks, cleaner
  *  stop:  the same backwards; requests in hand are answered, logs are flushed and marked clean
  * ```
  */
@@ -59,15 +67,23 @@ export class Broker {
   /** Resolves when the broker has stopped, whoever asked for it, however it went. */
   readonly stopped: Promise<void>;
   readonly #closers: Closer[];
+  readonly #cleaner: LogCleaner;
   readonly #logger: Logger;
   #resolveStopped: () => void = () => undefined;
   #stopping: Promise<void> | null = null;
 
-  private constructor(options: BrokerOptions, port: number, clusterId: string, closers: Closer[]) {
+  private constructor(
+    options: BrokerOptions,
+    port: number,
+    clusterId: string,
+    closers: Closer[],
+    cleaner: LogCleaner,
+  ) {
     this.host = options.host;
     this.port = port;
     this.clusterId = clusterId;
     this.#closers = closers;
+    this.#cleaner = cleaner;
     this.#logger = options.logger;
     this.stopped = new Promise((resolve) => {
       this.#resolveStopped = resolve;
@@ -92,31 +108,54 @@ export class Broker {
 
   static async #open(options: BrokerOptions, closers: Closer[]): Promise<Broker> {
     const { dataDir, host, clock, disk, random, logger } = options;
-    const { config, given } = options.config;
+    const { config } = options.config;
     const startedMs = clock.monotonicMs();
 
     // Read once the directory is ours: by the first log that asks, or right after.
     let topicsFile: TopicsFile | null = null;
     const loadTopicsFile = (): TopicsFile => (topicsFile ??= TopicsFile.load(disk, dataDir));
+    let brokerConfigs: BrokerConfigs | null = null;
+    const loadConfigs = (): BrokerConfigs =>
+      (brokerConfigs ??= BrokerConfigs.load(disk, dataDir, options.config));
     const logDir = await LogDir.open(dataDir, {
       clock,
       disk,
       random,
       logger,
       nodeId: config['node.id'],
-      configOf: (topic) => parseLogConfig(loadTopicsFile().configsOf(topic), given),
+      configOf: (topic) =>
+        parseLogConfig(loadTopicsFile().configsOf(topic), loadConfigs().effective),
       producerExpirationMs: config['producer.id.expiration.ms'],
     });
     closers.push(() => logDir.close());
+    const configs = loadConfigs();
+    const cleaner = new LogCleaner({
+      logDir,
+      clock,
+      logger,
+      settings: cleanerSettingsOf(configs.parsed.config),
+      newThread: options.newCleanerThread,
+    });
     const topics = new TopicRegistry({
       logDir,
+      cleaner,
       file: loadTopicsFile(),
-      defaults: given,
+      defaults: configs.effective,
       newTopicId: () => randomUuid((target) => random.bytes(16).copy(target)),
       internalTopic: (name) => internalTopic(name, config),
       logger,
     });
     await topics.load();
+    configs.onChange({
+      check: (next) => {
+        topics.checkDefaults(next.given);
+        checkThreads(configs.parsed.config, next.config);
+      },
+      changed: async (next) => {
+        await cleaner.reconfigure(cleanerSettingsOf(next.config));
+        await topics.applyDefaults();
+      },
+    });
     const producerIds = ProducerIds.load(disk, dataDir);
     for (const log of logDir.logs()) {
       for (const { producerId } of log.producers()) producerIds.markUsed(producerId);
@@ -155,11 +194,12 @@ export class Broker {
     const services: BrokerServices = {
       node,
       config,
-      givenConfig: given,
+      configs,
       clock,
       logger,
       storageErrors,
       topics,
+      cleaner,
       purgatory,
       responseMemory,
       groups,
@@ -184,7 +224,7 @@ export class Broker {
       await stopped;
     });
 
-    const broker = new Broker(options, node.port, logDir.clusterId, closers);
+    const broker = new Broker(options, node.port, logDir.clusterId, closers, cleaner);
     const admin = new AdminSocket(
       adminCommands({
         broker: services,
@@ -205,7 +245,11 @@ export class Broker {
     closers.push(() => tasks.stop());
     const firstMs = config['log.initial.task.delay.ms'];
     tasks.every('retention', firstMs, config['log.retention.check.interval.ms'], async () => {
-      await logDir.runRetention();
+      await logDir.runRetention(
+        // The cleaner does it for compacted logs; and nothing is cut under a pass.
+        (log) =>
+          !(log.config.cleanupPolicy.compact && cleaner.isStarted) && !cleaner.isCleaning(log),
+      );
     });
     tasks.every(
       'checkpoint',
@@ -237,12 +281,24 @@ export class Broker {
       () => transactions.expireIds(),
     );
     const flushMs = config['log.flush.scheduler.interval.ms'];
+    if (config['log.cleaner.enable']) {
+      cleaner.start();
+      closers.push(() => cleaner.close());
+    }
     if (flushMs < LONG_MAX) tasks.every('flush', flushMs, flushMs, () => logDir.flushDueLogs());
     logger.info(
       { bootstrapServers: bootstrapServersOf(host, node.port), dataDir, topics: topics.size },
       'broker is ready',
     );
     return broker;
+  }
+
+  metrics(): Promise<readonly BrokerMetric[]> {
+    return Promise.resolve(this.#cleaner.metrics());
+  }
+
+  cleanerStatus(): Promise<CleanerStatus> {
+    return Promise.resolve(this.#cleaner.status());
   }
 
   /** Ends in bounded time; later calls share the first one's result. Rejects if it was not clean. */

@@ -10,6 +10,8 @@ export interface BrokerConfigDefinition {
   readonly min?: number;
   readonly max?: number;
   readonly oneOf?: readonly string[];
+  /** May be changed while the broker runs (KIP-226). */
+  readonly isDynamic?: boolean;
   readonly doc: string;
 }
 
@@ -105,6 +107,56 @@ export const brokerConfigDefinitions = {
     min: 1,
     max: INT_MAX,
     doc: 'How often log start offsets are written; delete-records writes its own at once.',
+  },
+  'log.cleaner.enable': {
+    kind: 'boolean',
+    default: true,
+    doc: 'Compacted topics are cleaned. Without it their logs grow, and old segments of them go by retention only.',
+  },
+  'log.cleaner.threads': {
+    kind: 'int',
+    default: 1,
+    min: 1,
+    max: INT_MAX,
+    isDynamic: true,
+    doc: 'Threads that clean. While the broker runs it may be halved or doubled at a time.',
+  },
+  'log.cleaner.dedupe.buffer.size': {
+    kind: 'long',
+    default: 134_217_728,
+    min: 1,
+    isDynamic: true,
+    doc: 'Memory for keys, of all cleaner threads together, bytes; more than 1 MiB for each. 24 bytes a key.',
+  },
+  'log.cleaner.io.buffer.size': {
+    kind: 'int',
+    default: 524_288,
+    min: 0,
+    max: INT_MAX,
+    isDynamic: true,
+    doc: 'Memory for reading and writing, of all cleaner threads together, bytes.',
+  },
+  'log.cleaner.io.buffer.load.factor': {
+    kind: 'double',
+    default: 0.9,
+    min: 0.01,
+    max: 1,
+    isDynamic: true,
+    doc: 'How full the memory for keys may get: fuller means more keys per pass, and more collisions.',
+  },
+  'log.cleaner.io.max.bytes.per.second': {
+    kind: 'double',
+    default: Number.MAX_VALUE,
+    min: 1,
+    isDynamic: true,
+    doc: 'What cleaner threads read and write together, on average, bytes per second at most.',
+  },
+  'log.cleaner.backoff.ms': {
+    kind: 'long',
+    default: 15_000,
+    min: 0,
+    isDynamic: true,
+    doc: 'Wait of a cleaner thread that has found nothing to clean.',
   },
   'producer.id.expiration.ms': {
     kind: 'int',

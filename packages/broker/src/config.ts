@@ -1,11 +1,19 @@
-import { checkSetting, logConfigDefinitions, resolveSetting } from '@millrace/compaction';
+import {
+  checkSetting,
+  logConfigDefinitions,
+  parseLogConfig,
+  resolveSetting,
+  type CleanerSettings,
+} from '@millrace/compaction';
 import {
   brokerConfigDefinitions,
   type BrokerConfigDefinition,
   type BrokerConfigName,
 } from './config-definitions.ts';
 import { ConfigError } from './errors.ts';
+import { LEAST_DEDUPE_BYTES_PER_THREAD } from './limits.ts';
 import { nearestName } from './nearest-name.ts';
+import { TopicError } from './topics/topic-error.ts';
 
 type ValueOf<Definition extends BrokerConfigDefinition> = Definition['kind'] extends 'boolean'
   ? boolean
@@ -49,8 +57,57 @@ export function parseBrokerConfig(input: BrokerConfigInput): ParsedBrokerConfig 
     } else if (topicProblem === 'unknown') problems.push(unknownKey(name));
     else if (topicProblem !== null) problems.push(topicProblem);
   }
+  if (problems.length === 0) problems.push(...contradictions(config as BrokerConfig, given));
   if (problems.length > 0) throw new ConfigError(problems);
   return { config: config as BrokerConfig, given };
+}
+
+/** Of values that are allowed each by itself. */
+function contradictions(config: BrokerConfig, given: ReadonlyMap<string, string>): string[] {
+  const problems: string[] = [];
+  const threads = config['log.cleaner.threads'];
+  const dedupeBytes = config['log.cleaner.dedupe.buffer.size'];
+  if (dedupeBytes / threads <= LEAST_DEDUPE_BYTES_PER_THREAD) {
+    problems.push(
+      `log.cleaner.dedupe.buffer.size: '${dedupeBytes}' is not allowed, it takes more than ` +
+        `${LEAST_DEDUPE_BYTES_PER_THREAD} for each of log.cleaner.threads=${threads}`,
+    );
+  }
+  try {
+    parseLogConfig(new Map(), given);
+  } catch (error) {
+    problems.push(`as the configuration of topics: ${(error as Error).message}`);
+  }
+  return problems;
+}
+
+/** What may become of log.cleaner.threads at one time (KIP-226). Throws TopicError. */
+export function checkThreads(now: BrokerConfig, next: BrokerConfig): void {
+  const before = now['log.cleaner.threads'];
+  const after = next['log.cleaner.threads'];
+  if (after < Math.floor(before / 2)) {
+    throw new TopicError(
+      'INVALID_REQUEST',
+      `log.cleaner.threads: '${after}' is not allowed now, it cannot be reduced to less than half the current value ${before}`,
+    );
+  }
+  if (after > before * 2) {
+    throw new TopicError(
+      'INVALID_REQUEST',
+      `log.cleaner.threads: '${after}' is not allowed now, it cannot be increased to more than double the current value ${before}`,
+    );
+  }
+}
+
+export function cleanerSettingsOf(config: BrokerConfig): CleanerSettings {
+  return {
+    threads: config['log.cleaner.threads'],
+    dedupeBufferBytes: config['log.cleaner.dedupe.buffer.size'],
+    ioBufferBytes: config['log.cleaner.io.buffer.size'],
+    loadFactor: config['log.cleaner.io.buffer.load.factor'],
+    maxIoBytesPerSecond: config['log.cleaner.io.max.bytes.per.second'],
+    backoffMs: config['log.cleaner.backoff.ms'],
+  };
 }
 
 /** null: a good value; `unknown`: not the broker-wide form of any topic setting. */
@@ -66,7 +123,7 @@ function checkTopicDefault(name: string, text: string): string | null {
   return isKnown ? null : 'unknown';
 }
 
-function unknownKey(name: string): string {
+export function unknownKey(name: string): string {
   const topicDefaults = logConfigDefinitions.flatMap(({ synonyms }) => synonyms);
   const near = nearestName(name, [
     ...Object.keys(brokerConfigDefinitions),
@@ -103,7 +160,9 @@ function parseNumber(
   const { min = -Number.MAX_VALUE, max = Number.MAX_VALUE } = definition;
   const value = text === '' ? Number.NaN : Number(text);
   const isWhole = definition.kind === 'double' || Number.isInteger(value);
-  if (isWhole && value >= min && value <= max) return Math.min(value, Number.MAX_SAFE_INTEGER);
+  if (isWhole && value >= min && value <= max) {
+    return definition.kind === 'double' ? value : Math.min(value, Number.MAX_SAFE_INTEGER);
+  }
   const range =
     definition.max === undefined
       ? `at least ${definition.min ?? 'any number'}`

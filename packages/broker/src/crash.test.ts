@@ -6,7 +6,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { MemoryDisk, systemClock, systemRandom } from '@millrace/compaction';
+import { InlineThread, MemoryDisk, systemClock, systemRandom } from '@millrace/compaction';
 import {
   BatchIterator,
   CreatePartitions,
@@ -247,6 +247,8 @@ describe('a broker', () => {
       disk,
       random: systemRandom,
       logger: pino({ level: 'silent' }),
+      newCleanerThread: (settings) =>
+        new InlineThread({ disk, clock: systemClock, random: systemRandom }, settings),
     });
     const client = await TestClient.connect(broker);
     try {

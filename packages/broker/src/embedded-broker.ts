@@ -1,5 +1,21 @@
+import type { CleanerMetric, CleanerStatus } from '@millrace/compaction';
+
+/** One value under the name that Kafka gives it, such as `kafka.log:type=LogCleaner,name=DeadThreadCount`. */
+export type BrokerMetric = CleanerMetric;
+
+/** What a broker tells of itself. Rejects once it has stopped. */
+interface BrokerInsight {
+  /** The broker's metrics, as they are now: those of the log cleaner. */
+  metrics(): Promise<readonly BrokerMetric[]>;
+  /**
+   * Every compacted partition with its regions (clean, compactable, protected, active; by offsets and
+   * bytes), what keeps it from being cleaned, and why it is not cleaned any more if it has failed.
+   */
+  cleanerStatus(): Promise<CleanerStatus>;
+}
+
 /** What runs the broker: this thread or another. */
-export interface RunningBroker {
+export interface RunningBroker extends BrokerInsight {
   readonly port: number;
   readonly clusterId: string;
   /** Rejects with BrokerCrashedError if the broker ended by itself. */
@@ -8,7 +24,7 @@ export interface RunningBroker {
 }
 
 /** A running broker, wherever it runs. */
-export interface EmbeddedBroker {
+export interface EmbeddedBroker extends BrokerInsight {
   readonly host: string;
   readonly port: number;
   /** `host:port`, as clients take it. */

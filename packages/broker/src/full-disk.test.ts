@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import {
+  InlineThread,
   nodeDisk,
   systemClock,
   systemRandom,
@@ -98,6 +99,11 @@ describe('a full disk', () => {
         { level: 'info' },
         { write: (line: string) => lines.push(JSON.parse(line) as (typeof lines)[0]) },
       ),
+      newCleanerThread: (settings) =>
+        new InlineThread(
+          { disk: filler.disk(), clock: systemClock, random: systemRandom },
+          settings,
+        ),
     });
 
   afterEach(async () => {

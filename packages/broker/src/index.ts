@@ -1,5 +1,5 @@
 export { type BrokerConfigInput } from './config.ts';
-export type { EmbeddedBroker } from './embedded-broker.ts';
+export type { BrokerMetric, EmbeddedBroker } from './embedded-broker.ts';
 export {
   BrokerCrashedError,
   BrokerError,
@@ -10,3 +10,4 @@ export {
 export { adminRequest, AdminRequestError } from './server/admin-client.ts';
 export { startBroker, type StartBrokerOptions } from './start-broker.ts';
 export { TopicsFile, type StoredTopic } from './topics/topics-file.ts';
+export type { CleanedPartition, CleanerStatus } from '@millrace/compaction';

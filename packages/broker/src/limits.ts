@@ -74,3 +74,6 @@ export const ADMIN_ANSWER_BYTES = 64 * 1024 * 1024;
 
 /** Wait for an admin socket's answer. */
 export const ADMIN_ANSWER_MS = 30_000;
+
+/** log.cleaner.dedupe.buffer.size must be larger for each thread, Kafka's bound. */
+export const LEAST_DEDUPE_BYTES_PER_THREAD = 1024 * 1024;

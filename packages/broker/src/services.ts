@@ -1,5 +1,6 @@
-import type { Clock } from '@millrace/compaction';
+import type { Clock, LogCleaner } from '@millrace/compaction';
 import type { Logger } from 'pino';
+import type { BrokerConfigs } from './broker-configs.ts';
 import type { BrokerConfig } from './config.ts';
 import type { FetchPurgatory } from './fetch/purgatory.ts';
 import type { GroupService } from './groups/group-service.ts';
@@ -13,13 +14,15 @@ import type { ProducerIds } from './transactions/producer-ids.ts';
 export interface BrokerServices {
   /** Who we are, as Metadata and FindCoordinator tell clients. */
   readonly node: BrokerNode;
+  /** As given at start: what may change meanwhile is asked of `configs`. */
   readonly config: BrokerConfig;
-  /** What was given at start, by Kafka's names: also the defaults of topics. */
-  readonly givenConfig: ReadonlyMap<string, string>;
+  /** What is set, and by whom; also the defaults of topics. */
+  readonly configs: BrokerConfigs;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly storageErrors: StorageErrors;
   readonly topics: TopicRegistry;
+  readonly cleaner: LogCleaner;
   readonly purgatory: FetchPurgatory;
   readonly responseMemory: ResponseMemory;
   readonly groups: GroupService;

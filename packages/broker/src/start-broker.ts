@@ -1,4 +1,10 @@
-import { nodeDisk, systemClock, systemRandom, type Clock } from '@millrace/compaction';
+import {
+  nodeDisk,
+  systemClock,
+  systemRandom,
+  WorkerThread,
+  type Clock,
+} from '@millrace/compaction';
 import { pino, type Logger } from 'pino';
 import { Broker } from './broker.ts';
 import { parseBrokerConfig, type BrokerConfigInput } from './config.ts';
@@ -54,6 +60,7 @@ export async function startBroker(options: StartBrokerOptions = {}): Promise<Emb
             disk: nodeDisk,
             random: systemRandom,
             logger,
+            newCleanerThread: (settings) => new WorkerThread(settings),
           })
         : await startWorker({ dataDir, host, port, config, logLevel: logger.level }, logger);
   } catch (error) {
@@ -72,6 +79,8 @@ export async function startBroker(options: StartBrokerOptions = {}): Promise<Emb
     dataDir,
     clusterId: running.clusterId,
     closed: running.stopped,
+    metrics: () => running.metrics(),
+    cleanerStatus: () => running.cleanerStatus(),
     close: () => (closing ??= close()),
     [Symbol.asyncDispose]: () => (closing ??= close()),
   };

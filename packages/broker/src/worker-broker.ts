@@ -1,11 +1,17 @@
 import { Worker } from 'node:worker_threads';
 import { systemClock } from '@millrace/compaction';
 import type { Logger } from 'pino';
-import { BrokerCrashedError, BrokerStartError, toError } from './errors.ts';
+import { BrokerCrashedError, BrokerError, BrokerStartError, toError } from './errors.ts';
 import { WORKER_STOP_MS } from './limits.ts';
 import { fileExists } from './server/temporary-directory.ts';
 import type { RunningBroker } from './embedded-broker.ts';
-import type { FromWorker, ToWorker, WorkerData, WorkerErrorMessage } from './worker-messages.ts';
+import type {
+  Answers,
+  FromWorker,
+  ToWorker,
+  WorkerData,
+  WorkerErrorMessage,
+} from './worker-messages.ts';
 
 /** Built beside this file; under a TypeScript runner the package's build is used, Node starts no .ts worker. */
 function workerUrl(): URL {
@@ -19,6 +25,10 @@ function workerUrl(): URL {
     'BROKER_WORKER_NOT_BUILT',
     `The broker's thread is not built (${url.pathname} is missing): run the build first, or pass inProcess: true.`,
   );
+}
+
+function hasStopped(): BrokerError {
+  return new BrokerError('BROKER_STOPPED', 'The broker has stopped.');
 }
 
 function fromMessage({ code, message, stack }: WorkerErrorMessage): Error {
@@ -65,8 +75,15 @@ class BrokerThread implements RunningBroker {
   readonly #worker: Worker;
   readonly #logger: Logger;
   readonly #exited: Promise<void>;
+  /** Questions without an answer yet. */
+  readonly #asked = new Map<
+    number,
+    { readonly resolve: (answer: never) => void; readonly reject: (error: Error) => void }
+  >();
+  #lastQuestion = 0;
   #isReady = false;
   #isStopped = false;
+  #hasExited = false;
   #crash: Error | null = null;
   #stopError: Error | null = null;
 
@@ -93,6 +110,10 @@ class BrokerThread implements RunningBroker {
         case 'failed':
           this.#crash = fromMessage(message.error);
           break;
+        case 'answer':
+          this.#asked.get(message.id)?.resolve(message.answer as never);
+          this.#asked.delete(message.id);
+          break;
         case 'stopped':
           this.#isStopped = true;
           if (message.error !== null) this.#stopError = fromMessage(message.error);
@@ -111,12 +132,33 @@ class BrokerThread implements RunningBroker {
       });
     });
     this.stopped = this.#exited.then(() => {
+      this.#hasExited = true;
+      for (const { reject } of this.#asked.values()) reject(hasStopped());
+      this.#asked.clear();
       const crash = this.#crash ?? new BrokerCrashedError("The broker's thread ended by itself.");
       if (!this.#isReady) onFailed(crash);
       else if (!this.#isStopped) {
         logger.error({ err: crash }, 'the broker crashed');
         throw crash;
       }
+    });
+  }
+
+  metrics(): Promise<Answers['metrics']> {
+    return this.#ask('metrics');
+  }
+
+  cleanerStatus(): Promise<Answers['cleanerStatus']> {
+    return this.#ask('cleanerStatus');
+  }
+
+  #ask<Question extends keyof Answers>(question: Question): Promise<Answers[Question]> {
+    if (this.#hasExited) return Promise.reject(hasStopped());
+    const id = (this.#lastQuestion += 1);
+    return new Promise<Answers[Question]>((resolve, reject) => {
+      this.#asked.set(id, { resolve, reject });
+      const message: ToWorker = { type: 'ask', id, question };
+      this.#worker.postMessage(message);
     });
   }
 

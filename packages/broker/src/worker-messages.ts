@@ -1,3 +1,4 @@
+import type { CleanerMetric, CleanerStatus } from '@millrace/compaction';
 import type { BrokerConfigInput } from './config.ts';
 
 /** What the thread is started with. */
@@ -17,12 +18,21 @@ export interface WorkerErrorMessage {
   readonly stack: string;
 }
 
-export type ToWorker = { readonly type: 'close' };
+/** What the thread can be asked, with the type of its answer. */
+export interface Answers {
+  readonly metrics: readonly CleanerMetric[];
+  readonly cleanerStatus: CleanerStatus;
+}
+
+export type ToWorker =
+  | { readonly type: 'close' }
+  | { readonly type: 'ask'; readonly id: number; readonly question: keyof Answers };
 
 export type FromWorker =
   | { readonly type: 'ready'; readonly port: number; readonly clusterId: string }
   | { readonly type: 'failed'; readonly error: WorkerErrorMessage }
   | { readonly type: 'stopped'; readonly error: WorkerErrorMessage | null }
+  | { readonly type: 'answer'; readonly id: number; readonly answer: Answers[keyof Answers] }
   /** One line of pino's JSON. */
   | { readonly type: 'log'; readonly line: string };
 

@@ -199,6 +199,20 @@ export class CleaningAbortedError extends LogStoreError {
   }
 }
 
+/** A cleaner thread ended though nobody asked it to, or could not be started. */
+export class CleanerThreadError extends LogStoreError {
+  constructor(message: string, options?: ErrorOptions) {
+    super('LOG_CLEANER_THREAD_FAILED', 'UNKNOWN_SERVER_ERROR', message, options);
+  }
+}
+
+/** Something was asked of the cleaner for a partition that is not in the state for it: a fault of ours. */
+export class CleaningStateError extends LogStoreError {
+  constructor(message: string) {
+    super('LOG_CLEANING_STATE', 'UNKNOWN_SERVER_ERROR', message);
+  }
+}
+
 /** Wrong topic or broker settings, all of them in one message. */
 export class ConfigError extends LogStoreError {
   readonly problems: readonly string[];
@@ -207,6 +221,11 @@ export class ConfigError extends LogStoreError {
     super('LOG_CONFIG_INVALID', 'INVALID_CONFIG', problems.join('; '));
     this.problems = problems;
   }
+}
+
+/** What was thrown, as an Error whatever it was. */
+export function toError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(String(thrown));
 }
 
 const NO_SPACE = new Set(['ENOSPC', 'EDQUOT']);
@@ -222,7 +241,7 @@ export function toLogDirError(
   position?: number,
 ): Error {
   if (error instanceof LogStoreError) return error;
-  const cause = error instanceof Error ? error : new Error(String(error));
+  const cause = toError(error);
   const at = position === undefined ? path : `${path} at byte ${String(position)}`;
   // A sync that finds no space has lost what was written before it: that is no full disk any more.
   const isFull =

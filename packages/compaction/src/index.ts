@@ -32,6 +32,25 @@ export type { LookedAtLogDir, OfflineOptions } from './cleaner/open-for-cleaning
 export { rehearseCleaning } from './cleaner/rehearse-cleaning.ts';
 export type { RehearsedCleaning } from './cleaner/rehearse-cleaning.ts';
 export type { RecordCounts } from './cleaner/count-records.ts';
+export type { Uncleanable } from './cleaner/manager/cleaner-manager.ts';
+export type { CleanerSettings } from './cleaner/manager/cleaner-settings.ts';
+export type {
+  CleanedPartition,
+  CleanerMetric,
+  CleanerStatus,
+} from './cleaner/manager/cleaner-status.ts';
+export type { CleaningState } from './cleaner/manager/cleaning-states.ts';
+export { LogCleaner } from './cleaner/manager/log-cleaner.ts';
+export type { LogCleanerOptions } from './cleaner/manager/log-cleaner.ts';
+export type {
+  CleanerThread,
+  CleanerThreadSettings,
+  NewCleanerThread,
+  SwapGroup,
+} from './cleaner/threads/cleaner-thread.ts';
+export { InlineThread } from './cleaner/threads/inline-thread.ts';
+export type { InlineThreadOptions } from './cleaner/threads/inline-thread.ts';
+export { WorkerThread } from './cleaner/threads/worker-thread.ts';
 export { OffsetMap } from './cleaner/offset-map.ts';
 export type { CleaningTools } from './cleaner/pass.ts';
 export { checkSetting, defaultLogConfig, parseLogConfig, resolveSetting } from './config.ts';

@@ -60,3 +60,30 @@ export const MAX_OFFSET_MAP_BYTES = 2_147_483_647;
 
 /** Places that one error names, at most. */
 export const PLACES_NAMED = 10;
+
+/** A cleaner thread that is held back looks this often whether the rate has changed, ms. */
+export const THROTTLE_SLICE_MS = 100;
+
+/** A cleaner thread whose pass does not end after being aborted is ended, after ms. */
+export const CLEANER_ABORT_MS = 5_000;
+
+/** A cleaner thread that has nothing to do gives its memory back after ms. */
+export const CLEANER_THREAD_IDLE_MS = 60_000;
+
+/** How often in a row a cleaner thread that died is started again. */
+export const CLEANER_THREAD_RESTARTS = 5;
+
+/** A pass that kills its thread as often makes its partition uncleanable. */
+export const DEATHS_PER_PARTITION = 2;
+
+/** A partition whose pass came to nothing is left alone for the backoff, this at least, ms. */
+export const FAILED_PASS_RETRY_MS = 1_000;
+
+/** What a cleaner's owner does at one go before its event loop gets a turn, ms. */
+export const CLEANER_SLICE_MS = 3;
+
+/** Batch headers are counted in steps of about so many bytes of segment. */
+export const COUNT_STEP_BYTES = 1_048_576;
+
+/** The least that a cleaner's read and write buffer have, bytes. */
+export const MIN_CLEANER_BUFFER_BYTES = 4_096;

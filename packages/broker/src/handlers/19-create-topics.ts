@@ -99,7 +99,7 @@ async function createOne(
       errorMessage: null,
       numPartitions: topic.partitionCount,
       replicationFactor: 1,
-      configs: describeTopicConfig(topic.configs, broker.givenConfig),
+      configs: describeTopicConfig(topic.configs, broker.configs),
     };
   } catch (error) {
     if (!(error instanceof TopicError)) throw error;
@@ -136,7 +136,7 @@ function requestedConfigs(
     ...config,
     configOperation: ConfigOperation.set,
   }));
-  const applied = applyConfigChanges(new Map(), changes, broker.givenConfig);
+  const applied = applyConfigChanges(new Map(), changes, broker.configs.effective);
   broker.topics.logConfig(applied);
   return applied;
 }

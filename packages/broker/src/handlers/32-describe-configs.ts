@@ -5,7 +5,7 @@ import {
   type DescribeConfigsResponse,
   type Encodable,
 } from '@millrace/protocol';
-import { describeBrokerConfig } from '../broker-config-view.ts';
+import { describeBrokerConfig, describeClusterConfig } from '../broker-config-view.ts';
 import { describeTopicConfig, type DescribedConfig } from '../topics/topic-config.ts';
 import { TopicError } from '../topics/topic-error.ts';
 import { checkBrokerResource, ResourceType, topicOfResource } from './config-resources.ts';
@@ -16,7 +16,7 @@ type Resource = DescribeConfigsRequest['resources'][number];
 
 /**
  * DescribeConfigs, versions 1 to 4: topics and this broker, with sources and synonyms (KIP-226), kinds
- * and documentation (KIP-569). A broker's settings are shown read-only: they are given at start.
+ * and documentation (KIP-569). A broker's settings are read-only but for those of the cleaner.
  */
 export const describeConfigsHandler: Handler<DescribeConfigsRequest, DescribeConfigsResponse> = {
   api: DescribeConfigs,
@@ -88,12 +88,14 @@ function configsOf(resource: Resource, { broker }: RequestContext): DescribedCon
   switch (resource.resourceType) {
     case ResourceType.topic: {
       const topic = topicOfResource(resource.resourceName, broker);
-      return describeTopicConfig(topic.configs, broker.givenConfig);
+      return describeTopicConfig(topic.configs, broker.configs);
     }
     case ResourceType.broker:
       checkBrokerResource(resource.resourceName, broker, true);
-      // The name of all nodes stands for what was set for the whole cluster at run time: nothing.
-      return resource.resourceName === '' ? [] : describeBrokerConfig(broker);
+      // The name of all nodes stands for what was set for the whole cluster at run time.
+      return resource.resourceName === ''
+        ? describeClusterConfig(broker.configs)
+        : describeBrokerConfig(broker.configs);
     default:
       throw new TopicError(
         'INVALID_REQUEST',

@@ -86,13 +86,23 @@ export async function answerResource(
   }
 }
 
+/**
+ * Changes what is set at run time for a broker, or for all of them where there is no name. Rejects with
+ * TopicError.
+ */
+export async function changeBroker(
+  name: string,
+  isCheckOnly: boolean,
+  broker: BrokerServices,
+  change: (entries: ReadonlyMap<string, string>) => ReadonlyMap<string, string>,
+): Promise<void> {
+  checkBrokerResource(name, broker, true);
+  const scope = name === '' ? 'cluster' : 'node';
+  if (isCheckOnly) broker.configs.check(scope, change);
+  else await broker.configs.alter(scope, change);
+}
+
 /** Throws TopicError for a kind of resource whose configuration cannot be changed here. */
 export function refuseResource(resourceType: number): never {
-  if (resourceType === ResourceType.broker) {
-    throw new TopicError(
-      'INVALID_REQUEST',
-      'The configuration of this broker cannot be changed while it runs; give it at start.',
-    );
-  }
   throw new TopicError('INVALID_REQUEST', `Unknown or unsupported resource type: ${resourceType}`);
 }

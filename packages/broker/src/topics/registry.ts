@@ -1,4 +1,10 @@
-import { parseLogConfig, type Log, type LogConfig, type LogDir } from '@millrace/compaction';
+import {
+  parseLogConfig,
+  type Log,
+  type LogCleaner,
+  type LogConfig,
+  type LogDir,
+} from '@millrace/compaction';
 import type { Logger } from 'pino';
 import { endOfTurn } from '../end-of-turn.ts';
 import { LOGS_PER_TURN, PARTITIONS_PER_REQUEST } from '../limits.ts';
@@ -17,8 +23,9 @@ export interface NewTopic {
 
 export interface TopicRegistryOptions {
   readonly logDir: LogDir;
+  readonly cleaner: Pick<LogCleaner, 'withoutCleaning' | 'configChanged'>;
   readonly file: TopicsFile;
-  /** Broker-wide configuration by Kafka's names: what a topic has that sets nothing itself. */
+  /** Broker-wide configuration by Kafka's names: what a topic has that sets nothing itself. May change; see `applyDefaults`. */
   readonly defaults: ReadonlyMap<string, string>;
   /** New topic ids, 22 characters. */
   readonly newTopicId: () => string;
@@ -36,6 +43,7 @@ export interface TopicRegistryOptions {
  */
 export class TopicRegistry {
   readonly #logDir: LogDir;
+  readonly #cleaner: TopicRegistryOptions['cleaner'];
   readonly #file: TopicsFile;
   readonly #defaults: ReadonlyMap<string, string>;
   readonly #newTopicId: () => string;
@@ -53,6 +61,7 @@ export class TopicRegistry {
 
   constructor(options: TopicRegistryOptions) {
     this.#logDir = options.logDir;
+    this.#cleaner = options.cleaner;
     this.#file = options.file;
     this.#defaults = options.defaults;
     this.#newTopicId = options.newTopicId;
@@ -234,8 +243,36 @@ export class TopicRegistry {
       throw storageFailure(`Configuration of topic ${topic.name} could not be saved`, error);
     }
     topic.configs = configs;
+    await this.#putInEffect(topic, logConfig);
+  }
+
+  async #putInEffect(topic: Topic, logConfig: LogConfig): Promise<void> {
     topic.logConfig = logConfig;
-    for (const partition of topic.partitions) partition.log.updateConfig(logConfig);
+    await Promise.all(
+      topic.partitions.map(({ log }) => {
+        log.updateConfig(logConfig);
+        return this.#cleaner.configChanged(log);
+      }),
+    );
+  }
+
+  /** Throws TopicError when a topic could not have these as its defaults. */
+  checkDefaults(defaults: Configs): void {
+    for (const topic of this.#byName.values()) {
+      try {
+        parseLogConfig(topic.configs, defaults);
+      } catch (error) {
+        const message = `topic ${topic.name}: ${(error as Error).message}`;
+        throw new TopicError('INVALID_CONFIG', message, { cause: error });
+      }
+    }
+  }
+
+  /** The defaults have changed: they are in effect for all topics when this resolves. */
+  async applyDefaults(): Promise<void> {
+    for (const topic of [...this.#byName.values()]) {
+      await this.#change(topic, () => this.#putInEffect(topic, this.logConfig(topic.configs)));
+    }
   }
 
   /** The topic is gone at once for everyone; resolves when that is durable. */
@@ -336,7 +373,7 @@ export class TopicRegistry {
   async #removeLogs(name: string, partitionCount: number): Promise<void> {
     const removals = Array.from({ length: partitionCount }, async (_, index) => {
       try {
-        await this.#logDir.deleteLog(name, index);
+        await this.#removeLog(name, index);
       } catch (error) {
         this.#logger.warn(
           { err: error, topic: name, partition: index },
@@ -345,6 +382,12 @@ export class TopicRegistry {
       }
     });
     await Promise.all(removals);
+  }
+
+  async #removeLog(name: string, index: number): Promise<void> {
+    const log = this.#logDir.log(name, index);
+    if (log === undefined) return;
+    await this.#cleaner.withoutCleaning(log, () => this.#logDir.deleteLog(name, index));
   }
 
   /** For tidying up: what is not saved now is saved with the next change, or tidied at the next start. */

@@ -4,6 +4,7 @@ import {
   applyConfigChanges,
   ConfigOperation,
   describeTopicConfig,
+  type BrokerValues,
   type ConfigChange,
 } from './topic-config.ts';
 import { TopicError } from './topic-error.ts';
@@ -74,9 +75,19 @@ describe('applyConfigChanges', () => {
   });
 });
 
+function atStart(given: ReadonlyMap<string, string>): BrokerValues {
+  return {
+    effective: given,
+    layersOf: (name) => {
+      const value = given.get(name);
+      return value === undefined ? [] : [{ value, source: 4 }];
+    },
+  };
+}
+
 describe('describeTopicConfig', () => {
   const find = (configs: Map<string, string>, given: Map<string, string>, name: string): unknown =>
-    describeTopicConfig(configs, given).find((config) => config.name === name);
+    describeTopicConfig(configs, atStart(given)).find((config) => config.name === name);
 
   it('names source and synonyms, strongest first', () => {
     expect(find(nothing, nothing, 'retention.ms')).toMatchObject({

@@ -11,6 +11,7 @@ import { TopicError } from './topic-error.ts';
 export const ConfigSource = {
   topic: 1,
   dynamicBroker: 2,
+  dynamicDefaultBroker: 3,
   staticBroker: 4,
   default: 5,
 } as const;
@@ -42,27 +43,32 @@ const byName: ReadonlyMap<string, LogConfigDefinition> = new Map(
   logConfigDefinitions.map((definition) => [definition.name, definition]),
 );
 
+/** The broker-wide configuration behind that of topics. */
+export interface BrokerValues {
+  readonly effective: Entries;
+  /** Who sets a value, strongest first. */
+  layersOf(name: string): readonly { readonly value: string; readonly source: number }[];
+}
+
 /** Every setting of a topic with its value, source and synonyms, strongest first, as Kafka lists them. */
-export function describeTopicConfig(configs: Entries, brokerGiven: Entries): DescribedConfig[] {
+export function describeTopicConfig(configs: Entries, broker: BrokerValues): DescribedConfig[] {
   return logConfigDefinitions
     .filter((definition) => definition.isInternal !== true)
-    .map((definition) => describeOne(definition, configs, brokerGiven));
+    .map((definition) => describeOne(definition, configs, broker));
 }
 
 function describeOne(
   definition: LogConfigDefinition,
   configs: Entries,
-  brokerGiven: Entries,
+  broker: BrokerValues,
 ): DescribedConfig {
   const { name } = definition;
-  const { value, source } = resolveSetting(definition, configs, brokerGiven);
+  const { value, source, synonym } = resolveSetting(definition, configs, broker.effective);
   const own = configs.get(name);
   const synonyms: { name: string; value: string; source: number }[] = [];
   if (own !== undefined) synonyms.push({ name, value: own, source: ConfigSource.topic });
-  for (const synonym of definition.synonyms) {
-    const given = brokerGiven.get(synonym.name);
-    if (given === undefined) continue;
-    synonyms.push({ name: synonym.name, value: given, source: ConfigSource.staticBroker });
+  for (const { name: brokerName } of definition.synonyms) {
+    for (const layer of broker.layersOf(brokerName)) synonyms.push({ name: brokerName, ...layer });
   }
   const [shown, ...others] = definition.synonyms;
   // Where a setting has names of several units, none of them has a default of its own.
@@ -73,7 +79,10 @@ function describeOne(
     name,
     value,
     readOnly: false,
-    configSource: sourceCodes[source],
+    configSource:
+      synonym === null
+        ? sourceCodes[source]
+        : (broker.layersOf(synonym)[0]?.source ?? ConfigSource.staticBroker),
     isSensitive: false,
     synonyms,
     configType: configTypeCodes[definition.kind],

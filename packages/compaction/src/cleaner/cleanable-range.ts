@@ -1,3 +1,4 @@
+import { LONG_MAX } from '../config-definitions.ts';
 import type { LogConfig } from '../config.ts';
 import type { Segment } from '../segment/segment.ts';
 
@@ -216,6 +217,7 @@ function maxLagExceeded(
   maxLagMs: number,
   nowMs: number,
 ): number {
+  if (maxLagMs >= LONG_MAX) return 0;
   let earliest = Infinity;
   for (const segment of dirty) {
     const timestamp = segment.firstBatchTimestamp();

@@ -56,10 +56,15 @@ export class LogDirCheckpoints {
     return this.#nextCleanerOffsets;
   }
 
+  /** The file says so after its next write. */
+  setCleanerOffset(name: string, offset: bigint): void {
+    this.#nextCleanerOffsets = new Map(this.#nextCleanerOffsets).set(name, offset);
+  }
+
   /** Resolves once the file says so. */
   writeCleanerOffset(logs: Logs, name: string, offset: bigint): Promise<void> {
     this.#logs = logs;
-    this.#nextCleanerOffsets = new Map(this.#nextCleanerOffsets).set(name, offset);
+    this.setCleanerOffset(name, offset);
     return this.#cleanerTask.request();
   }
 
@@ -74,8 +79,8 @@ export class LogDirCheckpoints {
     return this.#allTask.request();
   }
 
-  /** At start: what is named but not there must not pass to a new log of that name. */
-  dropAbsent(logs: Logs): Promise<void> {
+  /** At start, before anything is appended: what is named but not there must not pass to a new log of that name. */
+  settle(logs: Logs): Promise<void> {
     const files = [
       this.#recoveryPoints,
       this.#logStarts,
@@ -83,7 +88,8 @@ export class LogDirCheckpoints {
       this.#cleanerOffsets,
     ];
     const isAbsent = files.some((entries) => [...entries.keys()].some((name) => !logs.has(name)));
-    return isAbsent ? this.writeAll(logs) : Promise.resolve();
+    const isLowered = this.#nextCleanerOffsets !== this.#cleanerOffsets;
+    return isAbsent || isLowered ? this.writeAll(logs) : Promise.resolve();
   }
 
   async #writeLogStarts(): Promise<void> {

@@ -171,6 +171,7 @@ describe('the files of a log directory', () => {
   it('forget logs that are gone, so that a new one inherits nothing (KAFKA-1819)', async () => {
     const { dir, log, disk, clock, config } = await newMemoryLog();
     log.appendAsLeader(plainBatch(9));
+    log.roll();
     await log.deleteRecords(5n);
     disk.writeFile(`${ROOT}/cleaner-offset-checkpoint`, Buffer.from('0\n1\nt 0 5\n'));
     await dir.close();

@@ -175,12 +175,29 @@ export class LogDir {
       // Sockets and timers get a turn between two logs: recovery may read gigabytes.
       await yieldToEventLoop();
     }
+    for (const log of this.#logs.values()) this.#lowerCleanerOffset(log);
     // A directory that is gone must not leave its offsets to a new one of the same name.
-    await this.#checkpoints.dropAbsent(this.#logs);
+    await this.#checkpoints.settle(this.#logs);
     if (this.#logs.size > 0) {
       const tookMs = Math.round(this.#environment.clock.monotonicMs() - startedMs);
       logger.info({ logs: this.#logs.size, isClean, tookMs }, 'log directory opened');
     }
+  }
+
+  /**
+   * After recovery has cut a log, a checkpoint behind the active segment's base would have new
+   * records taken for clean ones (KAFKA-3330). Above the log's end nothing is known: all is dirty.
+   */
+  #lowerCleanerOffset(log: Log): void {
+    const offset = this.#checkpoints.cleanerOffsets.get(log.name);
+    const active = log.segments.at(-1);
+    if (offset === undefined || !active || offset <= active.baseOffset) return;
+    const lowered = offset > log.logEndOffset ? log.logStartOffset : active.baseOffset;
+    this.#checkpoints.setCleanerOffset(log.name, lowered);
+    this.#environment.logger.info(
+      { log: log.name, checkpoint: String(offset), lowered: String(lowered) },
+      'the cleaner checkpoint is lowered',
+    );
   }
 
   /** A power loss may have left the file empty: it is synced with the first flush. */
@@ -274,16 +291,16 @@ export class LogDir {
   }
 
   /**
-   * Retention over all logs, compacted ones included (log start only, unless they have `delete`).
-   * One log's failure doesn't keep the others from theirs.
+   * Retention over all logs, or those that `isWanted`; compacted ones by log start only, unless they
+   * have `delete`. One log's failure doesn't keep the others from theirs.
    */
-  async runRetention(): Promise<RetentionSummary> {
+  async runRetention(isWanted: (log: Log) => boolean = () => true): Promise<RetentionSummary> {
     this.#ensureOpen();
     let deletedSegments = 0;
     let deletedBytes = 0;
     const failures: RetentionFailure[] = [];
     for (const log of [...this.#logs.values()]) {
-      if (log.isClosed || log.failure) continue;
+      if (log.isClosed || log.failure || !isWanted(log)) continue;
       try {
         const result = log.runRetention();
         deletedSegments += result.deletedSegments;

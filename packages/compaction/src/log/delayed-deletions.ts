@@ -19,8 +19,9 @@ export class DelayedDeletions {
   }
 
   schedule(delayMs: number, paths: readonly string[]): void {
-    this.#run(delayMs, paths.join(', '), () => {
-      for (const path of paths) this.#disk.unlink(path);
+    this.#run(delayMs, paths.join(', '), async () => {
+      // Not in this thread: unlinking a large file takes long.
+      for (const path of paths) await this.#disk.removeTree(path);
     });
   }
 
@@ -29,13 +30,10 @@ export class DelayedDeletions {
     this.#run(delayMs, path, () => this.#disk.removeTree(path));
   }
 
-  #run(delayMs: number, what: string, remove: () => void | Promise<void>): void {
+  #run(delayMs: number, what: string, remove: () => Promise<void>): void {
     const timer = this.#clock.setTimer(delayMs, () => {
       this.#timers.delete(timer);
-      const attempt = async (): Promise<void> => {
-        await remove();
-      };
-      attempt().catch((error: unknown) => {
+      remove().catch((error: unknown) => {
         this.#logger.warn({ files: what, err: error }, 'deleted files could not be unlinked');
       });
     });

@@ -24,7 +24,7 @@ import { writeTopicId } from './partition-metadata.ts';
 import type { ProducerEntry } from './producer-entry.ts';
 import { readLog } from './read.ts';
 import type { ReadOptions, ReadResult } from './read.ts';
-import { replaceSegments } from './replace-segments.ts';
+import { discardCleaned, replaceSegments } from './replace-segments.ts';
 import type { SegmentReplacement } from './replace-segments.ts';
 import { runRetention } from './retention.ts';
 import type { RetentionResult } from './retention.ts';
@@ -225,6 +225,19 @@ export class Log {
   /** Has `.cleaned` segments take the place of others; see `replace-segments.ts`. */
   replaceSegments(replacement: SegmentReplacement): Promise<void> {
     return replaceSegments(this.#state, replacement);
+  }
+
+  /** Removes `.cleaned` segments, by their base offsets, that are not to replace anything. */
+  discardCleaned(baseOffsets: readonly bigint[]): void {
+    discardCleaned(this.#state, baseOffsets);
+  }
+
+  /** To be called after a look into a segment: only so many of them keep files open and indexes in memory. */
+  noteUse(segment: Segment): void {
+    const { segments, environment } = this.#state;
+    if (segment !== segments.active && segments.all.includes(segment)) {
+      environment.cache.touch(segment);
+    }
   }
 
   /** Starts a new segment now, unless the active one is empty. */

@@ -43,7 +43,7 @@ export async function replaceSegments(
     ensureUsable(state);
     sourcesOf(state, replacement);
   } catch (error) {
-    discard(state, replacement);
+    discardCleaned(state, replacement.cleaned);
     throw error;
   }
   commit(state, replacement);
@@ -95,8 +95,11 @@ async function syncCleaned(state: LogState, replacement: SegmentReplacement): Pr
   }
 }
 
-/** Before the replacement counts nothing of it need stay. The swaps first: see `startup-files`. */
-function discard(state: LogState, { cleaned }: SegmentReplacement): void {
+/**
+ * Removes `.cleaned` segments that nothing will come of: before a replacement counts, nothing of it
+ * need stay. The swaps first: see `startup-files`.
+ */
+export function discardCleaned(state: LogState, cleaned: readonly bigint[]): void {
   if (state.isClosed) return;
   const { disk } = state.environment;
   try {
@@ -114,7 +117,7 @@ function commit(state: LogState, replacement: SegmentReplacement): void {
       disk.rename(file, file.slice(0, -CLEANED_SUFFIX.length) + SWAP_SUFFIX);
     }
   } catch (error) {
-    discard(state, replacement);
+    discardCleaned(state, replacement.cleaned);
     throw error;
   }
 }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { yieldToEventLoop } from '../platform/event-loop.ts';
 import { plainBatch, T0 } from '../testing/batches.ts';
 import { newMemoryLog, ROOT } from '../testing/memory-log-dir.ts';
 import type { Log } from './log.ts';
@@ -128,10 +129,10 @@ describe('retention and the rest', () => {
       '00000000000000000000.timeindex.deleted',
     ]);
     clock.advance(59_999);
-    await Promise.resolve();
+    await yieldToEventLoop();
     expect(names().some((name) => name.endsWith('.deleted'))).toBe(true);
     clock.advance(1);
-    await Promise.resolve();
+    await yieldToEventLoop();
     expect(names().some((name) => name.endsWith('.deleted'))).toBe(false);
   });
 

@@ -37,3 +37,8 @@ export const systemClock: Clock = {
     };
   },
 };
+
+/** Never goes back, and is the same for all threads of the process, µs. */
+export function processMicros(): bigint {
+  return process.hrtime.bigint() / 1_000n;
+}

@@ -45,6 +45,7 @@ export interface Disk {
   /** A file that is not there is no error. */
   unlink(path: string): void;
   setModified(path: string, modifiedMs: number): void;
+  /** A directory with all in it, or a file; in the background. What is not there is no error. */
   removeTree(path: string): Promise<void>;
   /** Makes creations, renames and deletions in a directory durable. */
   syncDirectory(path: string): Promise<void>;

@@ -45,8 +45,9 @@ export class Segment {
   #offsetOfMaxTimestamp = -1n;
   /** undefined: not looked for yet; null: no batch yet. */
   #firstBatchTimestamp: number | null | undefined;
-  /** null: not counted yet. */
-  #dataRecordCount: number | null = null;
+  #dataRecordCount = 0;
+  /** What `#dataRecordCount` speaks for, bytes from the start. */
+  #countedBytes = 0;
   /** Where a batch that starts at an offset lies; what readers and the writer saw last. */
   readonly #hintOffsets: bigint[] = [];
   readonly #hintPositions: number[] = [];
@@ -104,7 +105,6 @@ export class Segment {
       state,
     );
     segment.#maxTimestamp = NO_TIMESTAMP;
-    segment.#dataRecordCount = 0;
     segment.#offsetOfMaxTimestamp = baseOffset;
     segment.#firstBatchTimestamp = null;
     return segment;
@@ -206,15 +206,32 @@ export class Segment {
     return this.#firstBatchTimestamp;
   }
 
+  /** Whether `largestTimestamp` and `firstBatchTimestamp` need no look into a file. */
+  get hasTimestamps(): boolean {
+    return this.#maxTimestamp !== null && this.#firstBatchTimestamp !== undefined;
+  }
+
   /** Records that are there, but for markers: what a lag in messages counts. */
   dataRecordCount(): number {
-    if (this.#dataRecordCount === null) {
-      let count = 0;
-      const scanner = this.scanFrom(0);
-      while (scanner.next()) if (!scanner.isControl) count += scanner.recordCount;
-      this.#dataRecordCount = count;
-    }
+    this.countDataRecords(Infinity);
     return this.#dataRecordCount;
+  }
+
+  /**
+   * Goes on counting for about so many bytes of the file; true once all are counted, which appends
+   * then keep up to date.
+   */
+  countDataRecords(maxBytes: number): boolean {
+    const start = this.#countedBytes;
+    if (start === this.#sizeBytes) return true;
+    const scanner = this.scanFrom(start);
+    let position = start;
+    while (position - start < maxBytes && scanner.next()) {
+      if (!scanner.isControl) this.#dataRecordCount += scanner.recordCount;
+      position = scanner.position + scanner.sizeBytes;
+    }
+    this.#countedBytes = position;
+    return position === this.#sizeBytes;
   }
 
   /** Whether relative to the base the offset fits into 32 bits. */
@@ -241,6 +258,8 @@ export class Segment {
       throw error;
     }
     this.#sizeBytes = start + records.length;
+    const isCounted = this.#countedBytes === start;
+    if (isCounted) this.#countedBytes = this.#sizeBytes;
     const isFirst = start === 0;
     let largest = NO_TIMESTAMP;
     const batches = new BatchIterator(records);
@@ -248,9 +267,7 @@ export class Segment {
       const position = start + batch.position;
       const lastOffset = batch.lastOffset;
       largest = Math.max(largest, batch.maxTimestamp);
-      if (this.#dataRecordCount !== null && !batch.isControl) {
-        this.#dataRecordCount += batch.recordCount;
-      }
+      if (isCounted && !batch.isControl) this.#dataRecordCount += batch.recordCount;
       this.#indexBatch(position, lastOffset, batch.maxTimestamp, settings);
       this.#bytesSinceIndexEntry += batch.sizeInBytes;
       this.rememberPosition(batch.baseOffset, position);
@@ -319,7 +336,8 @@ export class Segment {
     if (sizeBytes >= this.#sizeBytes) return;
     this.file.truncate(sizeBytes);
     this.#sizeBytes = sizeBytes;
-    this.#dataRecordCount = null;
+    this.#dataRecordCount = 0;
+    this.#countedBytes = 0;
   }
 
   /** The last time index entry; then this segment is complete. */

@@ -104,6 +104,10 @@ export class TransactionFixture {
     });
     const topics = new TopicRegistry({
       logDir,
+      cleaner: {
+        withoutCleaning: async (_, action) => action(),
+        configChanged: () => Promise.resolve(),
+      },
       file: TopicsFile.load(disk, ROOT),
       defaults: given,
       newTopicId: () => Buffer.alloc(16, (seed += 1)).toString('base64url'),
