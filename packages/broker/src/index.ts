@@ -10,4 +10,4 @@ export {
 export { adminRequest, AdminRequestError } from './server/admin-client.ts';
 export { startBroker, type StartBrokerOptions } from './start-broker.ts';
 export { TopicsFile, type StoredTopic } from './topics/topics-file.ts';
-export type { CleanedPartition, CleanerStatus } from '@millrace/compaction';
+export type { CleanedPartition, CleanerStatus, CleaningDescription } from '@millrace/compaction';

@@ -1,9 +1,9 @@
 import type { LogDir } from '../../log-dir/log-dir.ts';
 import type { Log } from '../../log/log.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { cleanableRange, regionsOf } from '../cleanable-range.ts';
-import type { CleanableRange, Region } from '../cleanable-range.ts';
 import type { CleaningReport, CleaningStats } from '../cleaning-task.ts';
+import { describeCleaning } from '../describe-cleaning.ts';
+import type { CleaningDescription } from '../describe-cleaning.ts';
 import type { IoThrottle } from '../threads/io-throttle.ts';
 import type { CleanerManager, Uncleanable } from './cleaner-manager.ts';
 import type { CleaningState } from './cleaning-states.ts';
@@ -24,9 +24,8 @@ export interface CleanedPartition {
   readonly state: CleaningState;
   /** null: it may be cleaned. */
   readonly uncleanable: Uncleanable | null;
-  /** What the next pass would take; null: the partition's files cannot be looked at. */
-  readonly range: CleanableRange | null;
-  readonly regions: readonly Region[];
+  /** Its regions, and why it would be cleaned or not; null: its files cannot be looked at. */
+  readonly description: CleaningDescription | null;
 }
 
 export interface CleanerStatus {
@@ -107,7 +106,7 @@ export function cleanerMetrics(context: StatusContext): CleanerMetric[] {
   const directory = of('LogCleanerManager', { logDirectory: logDir.path });
   let uncleanableBytes = 0;
   for (const log of manager.uncleanable.keys()) {
-    uncleanableBytes += rangeOf(context, log, nowMs)?.compactableBytes ?? 0;
+    uncleanableBytes += descriptionOf(context, log, nowMs)?.range.compactableBytes ?? 0;
   }
   return [
     cleaner('max-buffer-utilization-percent', Math.floor(100 * figures.maxMapUtilization)),
@@ -135,14 +134,12 @@ export function cleanerStatus(context: StatusContext): CleanerStatus {
   const partitions: CleanedPartition[] = [];
   for (const log of logDir.logs()) {
     if (!log.config.cleanupPolicy.compact || log.isClosed) continue;
-    const range = rangeOf(context, log, nowMs);
     partitions.push({
       topic: log.topic,
       partition: log.partition,
       state: manager.stateOf(log),
       uncleanable: manager.uncleanable.get(log) ?? null,
-      range,
-      regions: range === null ? [] : regionsOf(log, range),
+      description: descriptionOf(context, log, nowMs),
     });
   }
   return {
@@ -155,9 +152,13 @@ export function cleanerStatus(context: StatusContext): CleanerStatus {
   };
 }
 
-function rangeOf({ logDir }: StatusContext, log: Log, nowMs: number): CleanableRange | null {
+function descriptionOf(
+  { logDir }: StatusContext,
+  log: Log,
+  nowMs: number,
+): CleaningDescription | null {
   try {
-    return cleanableRange(log, logDir.cleanerOffsets.get(log.name), nowMs);
+    return describeCleaning(log, logDir.cleanerOffsets.get(log.name), nowMs);
   } catch {
     // What it was is told by the partition's being uncleanable.
     return null;

@@ -126,7 +126,7 @@ describe('a cleaner', () => {
     await again.advance(0);
     expect(again.cleaner.status()).toMatchObject({
       passCount: 0,
-      partitions: [{ range: { firstDirtyOffset: 10n, compactableBytes: 0 } }],
+      partitions: [{ description: { reason: 'nothing-dirty', range: { firstDirtyOffset: 10n } } }],
     });
   });
 
@@ -153,7 +153,11 @@ describe('a cleaner', () => {
     expect(fixture.metric('uncleanable-bytes')).toBe(2 * (before.length / 2));
     expect(fixture.messages('error')).toHaveLength(2);
     const [shown] = fixture.cleaner.status().partitions;
-    expect(shown).toMatchObject({ topic: 'bad', state: 'none', range: { isEligible: true } });
+    expect(shown).toMatchObject({
+      topic: 'bad',
+      state: 'none',
+      description: { reason: 'dirty-ratio' },
+    });
     expect(shown?.uncleanable?.reason).toMatch(/bad-0\/0+\.log at byte \d+/);
 
     // Repaired, and its configuration touched (KAFKA-19895).
