@@ -28,12 +28,20 @@ const rungs: Record<string, string[]> = {
   interop: ['test/interop/**/*.test.ts'],
 };
 
+/** Those whose files have a Kafka in common. */
+const withSharedKafka = new Set(['contract', 'interop']);
+
 export default defineConfig({
   test: {
     maxWorkers: 2,
     projects: Object.entries(rungs).map(([name, include]) => ({
       ...shared,
-      test: { ...options, name, include },
+      test: {
+        ...options,
+        name,
+        include,
+        globalSetup: withSharedKafka.has(name) ? ['test/support/shared-kafka.ts'] : [],
+      },
     })),
   },
 });

@@ -1,7 +1,8 @@
 import { startBroker } from '@millrace/broker';
-import { afterAll, beforeAll, describe } from 'vitest';
+import { afterAll, beforeAll, describe, inject } from 'vitest';
 import { missingForJava } from './kafka/jars.ts';
 import { startKafka } from './kafka/start-kafka.ts';
+import './shared-kafka.ts';
 
 export interface BrokerUnderTest {
   readonly kind: 'embedded' | 'kafka';
@@ -25,6 +26,9 @@ interface Running {
 const starters = {
   embedded: (config: CommonConfig): Promise<Running> => startBroker({ config }),
   kafka: async (config: CommonConfig, features: Features): Promise<Running> => {
+    const shared = inject('sharedKafka');
+    const isSpecial = Object.keys({ ...config, ...features }).length > 0;
+    if (!isSpecial && shared !== null) return { ...shared, close: () => Promise.resolve() };
     const kafka = await startKafka({ config, features });
     return {
       bootstrapServers: kafka.bootstrapServers,

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const KAFKA_VERSION = '4.4.0';
+export const KAFKA_VERSION = '4.4.0';
 
 const MAVEN_DEADLINE_MS = 20 * 60_000;
 

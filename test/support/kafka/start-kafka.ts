@@ -1,12 +1,21 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { createWriteStream, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  createWriteStream,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Kafka, logLevel } from 'kafkajs';
-import { kafkaJars } from './jars.ts';
+import { cacheFolder, KAFKA_VERSION, kafkaJars } from './jars.ts';
 
 const START_DEADLINE_MS = 120_000;
 const STOP_DEADLINE_MS = 15_000;
@@ -20,8 +29,8 @@ export interface KafkaOptions {
   readonly config?: Readonly<Record<string, string>>;
   /** Levels of features, such as `transaction.version`, that are not to be the newest ones. */
   readonly features?: Readonly<Record<string, number>>;
-  /** `bench` lets Java compile fully and gives it a real heap; `test` starts faster. */
-  readonly purpose?: 'test' | 'bench';
+  /** `bench` lets Java compile fully and gives it a real heap; `test` starts faster; `shared` has much to do. */
+  readonly purpose?: 'test' | 'shared' | 'bench';
 }
 
 interface SaslSslAccess {
@@ -96,14 +105,81 @@ async function waitForCluster(nodes: readonly Node[]): Promise<void> {
   }
 }
 
+/**
+ * What `kafka-storage format` leaves in a log directory. Java takes seconds to write these two files, so
+ * they are kept, and only the ids in them are those of this node.
+ */
+function format(
+  dataDir: string,
+  clusterId: string,
+  nodeId: number,
+  features: Readonly<Record<string, number>>,
+): void {
+  const levels = Object.entries(features).map(([name, level]) => `${name}=${level}`);
+  const template = join(cacheFolder(), ['formatted', KAFKA_VERSION, ...levels].join('-'));
+  if (!existsSync(template)) formatWithJava(template, levels);
+  cpSync(template, dataDir, { recursive: true });
+  const file = join(dataDir, 'meta.properties');
+  const ids = { 'cluster.id': clusterId, 'node.id': nodeId, 'directory.id': newId() };
+  let text = readFileSync(file, 'utf8');
+  for (const [key, value] of Object.entries(ids)) {
+    const line = new RegExp(`^${key.replace('.', '\\.')}=.*$`, 'm');
+    if (!line.test(text)) throw new Error(`${file} has no ${key}`);
+    text = text.replace(line, `${key}=${value}`);
+  }
+  writeFileSync(file, text);
+}
+
+/** The template appears at once or not at all: another process may be making the same. */
+function formatWithJava(template: string, features: readonly string[]): void {
+  const folder = mkdtempSync(join(tmpdir(), 'millrace-format-'));
+  const properties = join(folder, 'server.properties');
+  const data = join(folder, 'data');
+  writeFileSync(
+    properties,
+    'process.roles=broker,controller\nnode.id=1\ncontroller.quorum.voters=1@127.0.0.1:1\n' +
+      'controller.listener.names=CONTROLLER\n' +
+      `listeners=PLAINTEXT://127.0.0.1:0,CONTROLLER://127.0.0.1:1\nlog.dirs=${data}\n`,
+  );
+  execFileSync(
+    'java',
+    [
+      '-XX:TieredStopAtLevel=1',
+      '-cp',
+      join(kafkaJars(), '*'),
+      'kafka.tools.StorageTool',
+      'format',
+      '-t',
+      newId(),
+      '-c',
+      properties,
+      ...features.flatMap((feature) => ['--feature', feature]),
+    ],
+    { stdio: ['ignore', 'ignore', 'pipe'], timeout: START_DEADLINE_MS },
+  );
+  const made = `${template}-${process.pid}`;
+  cpSync(data, made, { recursive: true });
+  try {
+    renameSync(made, template);
+  } catch (error) {
+    rmSync(made, { recursive: true, force: true });
+    if (!existsSync(template)) throw error;
+  }
+  rmSync(folder, { recursive: true, force: true });
+}
+
+/** As Kafka writes ids. It must not begin with a dash, which the command line would take for an option. */
+function newId(): string {
+  return `M${randomBytes(16).toString('base64url').slice(1)}`;
+}
+
 /** Starts a real Kafka (KRaft) on loopback and waits until every node takes connections. */
 export async function startKafka(options: KafkaOptions = {}): Promise<RunningKafka> {
   const count = options.nodes ?? 1;
   const jars = kafkaJars();
   const root = mkdtempSync(join(tmpdir(), 'millrace-kafka-'));
   const ports = await freePorts(count * 3);
-  // It must not begin with a dash, which the command line would take for an option.
-  const clusterId = `M${randomBytes(16).toString('base64url').slice(1)}`;
+  const clusterId = newId();
   const voters = Array.from({ length: count }, (_, i) => `${i + 1}@127.0.0.1:${ports[count + i]}`);
   const tls = options.saslSsl === true ? makeCertificate(root) : null;
   const replication = String(Math.min(count, 3));
@@ -154,25 +230,7 @@ export async function startKafka(options: KafkaOptions = {}): Promise<RunningKaf
         .map(([key, value]) => `${key}=${value}\n`)
         .join(''),
     );
-    execFileSync(
-      'java',
-      [
-        '-XX:TieredStopAtLevel=1',
-        '-cp',
-        join(jars, '*'),
-        'kafka.tools.StorageTool',
-        'format',
-        '-t',
-        clusterId,
-        '-c',
-        join(folder, 'server.properties'),
-        ...Object.entries(options.features ?? {}).flatMap(([name, level]) => [
-          '--feature',
-          `${name}=${level}`,
-        ]),
-      ],
-      { stdio: ['ignore', 'ignore', 'pipe'], timeout: START_DEADLINE_MS },
-    );
+    format(join(folder, 'data'), clusterId, i + 1, options.features ?? {});
     nodes.push({ id: i + 1, folder, port: ports[i] as number, process: null });
   }
 
@@ -180,7 +238,11 @@ export async function startKafka(options: KafkaOptions = {}): Promise<RunningKaf
     const java =
       options.purpose === 'bench'
         ? ['-Xmx2g']
-        : ['-Xmx512m', '-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC'];
+        : [
+            options.purpose === 'shared' ? '-Xmx1g' : '-Xmx512m',
+            '-XX:TieredStopAtLevel=1',
+            '-XX:+UseSerialGC',
+          ];
     const log = createWriteStream(join(node.folder, 'server.log'), { flags: 'a' });
     const child = spawn(
       'java',
