@@ -19,6 +19,7 @@ export class CleanOutput {
   readonly #terminal: Terminal;
   #logs = 0;
   #eligible = 0;
+  #cleaned = 0;
 
   constructor(isJson: boolean, terminal: Terminal) {
     this.#isJson = isJson;
@@ -34,6 +35,7 @@ export class CleanOutput {
     this.#logs++;
     const { description, rehearsed, cleaned, error } = result;
     if (description?.isEligible === true) this.#eligible++;
+    if (cleaned !== null && error === null) this.#cleaned++;
     if (this.#isJson) {
       this.#terminal.out(toJsonLine(partitionJson(log, result)));
       return;
@@ -57,8 +59,10 @@ export class CleanOutput {
 
   end(isDryRun: boolean): void {
     if (this.#isJson) return;
-    const eligible = `${this.#eligible} of ${counted(this.#logs, 'log')} eligible`;
-    this.#terminal.out(isDryRun ? eligible : `${eligible} and cleaned`);
+    const logs = counted(this.#logs, 'log');
+    this.#terminal.out(
+      isDryRun ? `${this.#eligible} of ${logs} eligible` : `${this.#cleaned} of ${logs} cleaned`,
+    );
     if (isDryRun) this.#terminal.err('Nothing was changed: leave out --dry-run and --at to clean.');
   }
 }

@@ -159,7 +159,7 @@ describe('clean', () => {
     const { code, out } = await millrace('clean', '--dir', root, ...args);
     expect(code).toBe(0);
     expect(out).toMatch(/cleaned in [2-9] passes: \d+ bytes of \d+ are left/);
-    expect(out).toMatch(/1 of 2 logs eligible and cleaned$/);
+    expect(out).toMatch(/1 of 2 logs cleaned$/);
     expect((await checkpoint()).split('\n').slice(2).sort()).toEqual(['', 'a 0 9', 'c 0 9']);
     expect(await readFile(logFile('b-0'))).toEqual(unasked);
     const dump = await millrace('dump-log', join(root, 'a-0'), '--records', '--json');
@@ -303,7 +303,7 @@ describe('clean', () => {
       await writeFile(`${file}.swap`, await readFile(file));
       const { code, out } = await millrace('clean', '--dir', root, ...COMPACT);
       expect(code).toBe(0);
-      expect(out).toContain('1 of 1 log eligible and cleaned');
+      expect(out).toContain('1 of 1 log cleaned');
       expect(
         (await readdir(join(root, 'a-0'))).filter((name) => /cleaned|swap/.test(name)),
       ).toEqual([]);
@@ -427,7 +427,7 @@ describe('clean', () => {
         await symlink(join(elsewhere, 'moved'), join(root, 'a-0'));
         const { code, out } = await millrace('clean', '--dir', join(elsewhere, 'data'), ...COMPACT);
         expect(code).toBe(0);
-        expect(out).toContain('1 of 1 log eligible and cleaned');
+        expect(out).toContain('1 of 1 log cleaned');
         expect((await lstat(join(root, 'a-0'))).isSymbolicLink()).toBe(true);
         const sizes = await readdir(join(elsewhere, 'moved'));
         expect(sizes.filter((name) => /cleaned|swap|deleted/.test(name))).toEqual([]);

@@ -54,7 +54,7 @@ describe('what has gone wrong in other cleaners', () => {
     expect(readAll(made.log).map((one) => one.key)).toEqual(['a']);
   });
 
-  it('KAFKA-5413, 6264: offsets that 32 bits do not span go into segments of their own', async () => {
+  it('KAFKA-4451, 5413, 6264: offsets that 32 bits do not span go into segments of their own', async () => {
     const made = await newMemoryLog(COMPACT);
     const { log } = made;
     const offsets = [0n, 2n ** 31n + 1n, 2n ** 32n + 5n];
@@ -113,7 +113,7 @@ describe('what has gone wrong in other cleaners', () => {
     expect(reopened.producers()[0]?.lastSequence).toBe(2);
   });
 
-  it('KAFKA-2024, 3587: a segment with more keys than the map holds is cleaned in several passes', async () => {
+  it('KAFKA-2024, 2235, 3587, 3894: a segment with more keys than the map holds is cleaned in several passes', async () => {
     const { log, disk, clock } = await newMemoryLog(COMPACT);
     for (let round = 0; round < 2; round++) {
       for (let key = 0; key < 20; key++)

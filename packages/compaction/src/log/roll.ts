@@ -32,7 +32,10 @@ function isTooOld(state: LogState, active: Segment, maxTimestamp: number): boole
     first !== null && first >= 0
       ? maxTimestamp - first
       : state.environment.clock.now() - active.createdMs;
-  return waitedMs > longestSegmentMs(state.config) - active.rollJitterMs;
+  const longestMs = longestSegmentMs(state.config);
+  // The jitter was drawn below segment.ms: where max.compaction.lag.ms is less, or was lowered since,
+  // it must not use all of it up, or every record would get a segment of its own.
+  return waitedMs > longestMs - (active.rollJitterMs % longestMs);
 }
 
 /**

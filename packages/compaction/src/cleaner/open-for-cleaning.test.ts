@@ -1,0 +1,137 @@
+import { describe, expect, it } from 'vitest';
+import { LogDirError, LogDirNeedsRecoveryError } from '../errors.ts';
+import type { LogDir } from '../log-dir/log-dir.ts';
+import type { Log } from '../log/log.ts';
+import { FakeClock } from '../platform/fake-clock.ts';
+import type { MemoryDisk } from '../platform/memory-disk.ts';
+import { batchOf } from '../testing/batches.ts';
+import { toolsOf } from '../testing/cleaning.ts';
+import { configOf, newMemoryLog, readAll, ROOT } from '../testing/memory-log-dir.ts';
+import { cleanOnce } from './clean-once.ts';
+import { describeCleaning } from './describe-cleaning.ts';
+import { openForCleaning, openForLooking } from './open-for-cleaning.ts';
+import type { OfflineOptions } from './open-for-cleaning.ts';
+import { rehearseCleaning } from './rehearse-cleaning.ts';
+
+const SETTINGS = { 'cleanup.policy': 'compact', 'internal.segment.bytes': '300' };
+const clock = new FakeClock();
+
+function optionsOf(disk: MemoryDisk): OfflineOptions {
+  return {
+    disk,
+    clock,
+    configOf: () => ({ ...configOf(SETTINGS), fileDeleteDelayMs: 0 }),
+    locker: { acquire: () => Promise.resolve({ release: () => Promise.resolve() }) },
+  };
+}
+
+/** A directory that was shut down, with superseded records over several segments. */
+async function filled(): Promise<MemoryDisk> {
+  const { dir, disk, log } = await newMemoryLog(SETTINGS);
+  for (let i = 0; i < 20; i++) {
+    log.appendAsLeader(batchOf([{ key: `k${String(i % 7)}`, value: String(i) }]));
+  }
+  log.roll();
+  await dir.close();
+  return disk.afterKill();
+}
+
+const tableOf = (log: Log): unknown =>
+  Object.fromEntries(readAll(log).map(({ key, value }) => [key, value]));
+
+/** What `millrace clean` does with the one log. */
+async function clean(disk: MemoryDisk): Promise<void> {
+  const dir = await openForCleaning(ROOT, optionsOf(disk));
+  try {
+    const log = dir.log('t', 0) as Log;
+    const { range } = describeCleaning(log, dir.cleanerOffsets.get('t-0'), clock.now());
+    const tools = toolsOf(disk, clock);
+    const { nextFirstDirtyOffset } = await cleanOnce(log, range, tools, clock.now());
+    await dir.updateCleanerOffset(log, nextFirstDirtyOffset);
+  } finally {
+    await dir.close();
+  }
+}
+
+async function looked<T>(disk: MemoryDisk, look: (dir: LogDir) => T): Promise<T> {
+  const { dir } = await openForLooking(ROOT, optionsOf(disk));
+  try {
+    return look(dir);
+  } finally {
+    await dir.close();
+  }
+}
+
+describe('a directory that is only looked at', () => {
+  it('has not one operation made on it, though passes are rehearsed, also if it cannot be written', async () => {
+    const disk = await filled();
+    disk.onOperation = (operation) => ({
+      error: Object.assign(new Error(`EROFS: read-only, ${operation.kind}`), { code: 'EROFS' }),
+    });
+    const before = disk.operationCount;
+    const { dir, disk: seen } = await openForLooking(ROOT, optionsOf(disk));
+    const log = dir.log('t', 0) as Log;
+    const { range } = describeCleaning(log, undefined, clock.now());
+    const { removed } = rehearseCleaning(log, range, toolsOf(seen, clock), clock.now());
+    expect(removed.records).toBe(13);
+    await dir.close();
+    expect(disk.operationCount).toBe(before);
+    const failure: unknown = await clean(disk).catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(LogDirError);
+    expect((failure as Error).message).toMatch(/could not .* \/data\/.*EROFS/);
+  });
+
+  it('and would lose records by being opened is refused, with every place', async () => {
+    const disk = await filled();
+    const file = `${ROOT}/t-0/${'0'.repeat(20)}.log`;
+    disk.unlink(`${ROOT}/.kafka_cleanshutdown`);
+    disk.unlink(`${ROOT}/recovery-point-offset-checkpoint`);
+    const handle = disk.open(file, 'readWrite');
+    handle.truncate(handle.sizeBytes() - 1);
+    const before = disk.operationCount;
+    for (const open of [openForLooking, openForCleaning]) {
+      const failure: unknown = await open(ROOT, optionsOf(disk)).catch((error: unknown) => error);
+      expect(failure).toBeInstanceOf(LogDirNeedsRecoveryError);
+      expect((failure as Error).message).toMatch(
+        /0{20}\.log at byte \d+: \d+ bytes would be cut off/,
+      );
+      expect((failure as Error).message).toMatch(/bytes would go/);
+    }
+    expect(disk.operationCount).toBe(before);
+  });
+});
+
+describe('a directory that is cleaned', () => {
+  it('has all of its last values after a full disk at any write, and is cleaned once there is room', async () => {
+    const table = await looked(await filled(), (dir) => tableOf(dir.log('t', 0) as Log));
+    let failures = 0;
+    for (let fullFrom = 1; ; fullFrom++) {
+      const disk = await filled();
+      let writes = 0;
+      disk.onOperation = (operation) => {
+        if (operation.kind !== 'write' && operation.kind !== 'create') return undefined;
+        if (++writes < fullFrom) return undefined;
+        const error = Object.assign(new Error('ENOSPC: no space left'), { code: 'ENOSPC' });
+        return { error, writtenBytes: Math.floor(operation.bytes / 2) };
+      };
+      const failure: unknown = await clean(disk).then(
+        () => null,
+        (error: unknown) => error,
+      );
+      if (failure === null) break;
+      failures++;
+      expect(failure).toMatchObject({ code: 'LOG_STORAGE_FULL' });
+      expect((failure as Error).message).toMatch(/no space left to .* \/data\/.*free space/);
+      disk.onOperation = null;
+      expect(await looked(disk, (dir) => tableOf(dir.log('t', 0) as Log))).toEqual(table);
+      await clean(disk);
+      await looked(disk, (dir) => {
+        const log = dir.log('t', 0) as Log;
+        expect(tableOf(log)).toEqual(table);
+        expect(readAll(log)).toHaveLength(7);
+        expect(log.logEndOffset).toBe(20n);
+      });
+    }
+    expect(failures).toBeGreaterThan(10);
+  });
+});
