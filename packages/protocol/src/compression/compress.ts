@@ -30,12 +30,15 @@ export function compress(codec: Codec, source: Buffer, level?: number): Buffer {
  *
  * zstd and lz4 do not say what a block yields, so each block that is not full is taken for one:
  * data that was flushed in small pieces may be refused somewhat below the limit.
+ *
+ * `room`: memory that the result may take instead of its own. Then it lasts until that is used again.
  */
 export function decompress(
   codec: Codec,
   source: Buffer,
   maxBytes: number,
   what = 'compressed data',
+  room?: Buffer,
 ): Buffer {
   switch (codec) {
     case 'none':
@@ -45,7 +48,7 @@ export function decompress(
     case 'snappy':
       return decompressSnappy(source, maxBytes, what);
     case 'lz4':
-      return decompressLz4(source, maxBytes, what);
+      return decompressLz4(source, maxBytes, what, room);
     case 'zstd':
       return decompressZstd(source, maxBytes, what);
   }

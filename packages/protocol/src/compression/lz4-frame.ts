@@ -42,6 +42,12 @@ const STORED_BIT = 0x80000000;
 /** By the three bits of the block size byte, from 4 on. */
 const BLOCK_MAX_BYTES = [64 * 1024, 256 * 1024, 1024 * 1024, 4 * 1024 * 1024];
 
+/** Bytes that the block cannot exceed when decoded. */
+export function blockBoundBytes({ start, end, isStored }: Lz4Block, blockMaxBytes: number): number {
+  const size = end - start;
+  return isStored ? size : Math.min(blockMaxBytes, size * LZ4_MAX_EXPANSION);
+}
+
 /** Walks the block headers; throws CorruptRecordError when they lead out of `source`. */
 export function readLz4Frame(source: Buffer, what: string): Lz4Frame {
   if (source.length < DESCRIPTOR_BYTES || source.readUInt32LE(0) !== MAGIC) {
@@ -78,8 +84,9 @@ export function readLz4Frame(source: Buffer, what: string): Lz4Frame {
       throw damaged('lz4', what, `a block of ${size} bytes at byte ${position} does not fit`);
     }
     const end = position + size;
-    blocks.push({ start: position, end, isStored });
-    boundBytes += isStored ? size : Math.min(blockMaxBytes, size * LZ4_MAX_EXPANSION);
+    const block = { start: position, end, isStored };
+    blocks.push(block);
+    boundBytes += blockBoundBytes(block, blockMaxBytes);
     position = end + (hasBlockChecksum ? CHECKSUM_BYTES : 0);
   }
   const end = position + (hasContentChecksum ? CHECKSUM_BYTES : 0);
