@@ -87,3 +87,9 @@ export const COUNT_STEP_BYTES = 1_048_576;
 
 /** The least that a cleaner's read and write buffer have, bytes. */
 export const MIN_CLEANER_BUFFER_BYTES = 4_096;
+
+/** Of a dirty section, the offsets of which a cleaner knows by a bit each whether they survive. */
+export const MAX_TRACKED_OFFSETS = 67_108_864;
+
+/** Memory that a cleaner keeps for decompressed records; a larger batch gets its own, bytes. */
+export const MAX_DECOMPRESSION_ROOM_BYTES = 8_388_608;

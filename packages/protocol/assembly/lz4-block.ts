@@ -5,13 +5,18 @@
  * moved. The bounds of the block itself are checked on every sequence.
  */
 
-/** Positions that have been seen, two bytes each, by the hash of the five bytes there. */
+/** Positions that have been seen, two bytes each, by the hash of the bytes there. */
 const TABLE: usize = 0;
 const HASH_BITS: u64 = 13;
 const TABLE_BYTES: usize = 1 << (<usize>HASH_BITS + 1);
-/** Knuth's, for 40 bits. Matches of five bytes are worth more than the more frequent ones of four. */
 const HASH_FACTOR: u64 = 889523592379;
-const HASHED_BITS: u64 = 40;
+/**
+ * Five bytes are hashed, because the longer matches that this finds take less room and time, but four where
+ * there are few matches to choose from.
+ */
+const FIVE_BYTES: u64 = 40;
+const FOUR_BYTES: u64 = 32;
+const FEW_BYTES: usize = 16384;
 
 const MIN_MATCH: u32 = 4;
 /** A length of four bits that goes on in further bytes. */
@@ -99,13 +104,14 @@ export function encode(source: usize, end: usize, target: usize): i32 {
   let anchor = source;
   if (end - source > LAST_START) {
     memory.fill(TABLE, 0, TABLE_BYTES);
+    const hashedBits = end - source < FEW_BYTES ? FOUR_BYTES : FIVE_BYTES;
     const lastStart = end - LAST_START;
     const lastMatched = end - LAST_LITERALS;
     let ip = source + 1;
     let attempts: u32 = 1 << PATIENCE_BITS;
     while (ip <= lastStart) {
       const eight = load<u64>(ip);
-      const slot = slotOf(eight);
+      const slot = slotOf(eight, hashedBits);
       let from = source + <usize>load<u16>(slot);
       store<u16>(slot, <u32>(ip - source));
       if (load<u32>(from) != <u32>eight) {
@@ -133,7 +139,8 @@ export function encode(source: usize, end: usize, target: usize): i32 {
       if (length >= LONG) op = putLength(op, length - LONG);
       ip = matchEnd;
       anchor = matchEnd;
-      if (ip <= lastStart) store<u16>(slotOf(load<u64>(ip - 2)), <u32>(ip - 2 - source));
+      if (ip <= lastStart)
+        store<u16>(slotOf(load<u64>(ip - 2), hashedBits), <u32>(ip - 2 - source));
     }
   }
   const literals = <u32>(end - anchor);
@@ -143,8 +150,8 @@ export function encode(source: usize, end: usize, target: usize): i32 {
   return <i32>(op + literals - target);
 }
 
-function slotOf(eight: u64): usize {
-  const hash = ((eight << (64 - HASHED_BITS)) * HASH_FACTOR) >>> (64 - HASH_BITS);
+function slotOf(eight: u64, hashedBits: u64): usize {
+  const hash = ((eight << (64 - hashedBits)) * HASH_FACTOR) >>> (64 - HASH_BITS);
   return TABLE + ((<usize>hash) << 1);
 }
 

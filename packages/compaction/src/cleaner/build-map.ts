@@ -15,7 +15,7 @@ const TWO_32 = 2 ** 32;
 export function buildOffsetMap(pass: CleaningPass): bigint {
   const { task, map } = pass;
   const { firstDirtyOffset, firstUncleanableOffset } = task;
-  map.clear();
+  map.reset(firstDirtyOffset, firstUncleanableOffset);
   const first = task.segments.findLastIndex((one) => one.baseOffset <= firstDirtyOffset);
   const dirty = task.segments.slice(Math.max(0, first));
   const transactions = new PassTransactions();
@@ -91,6 +91,7 @@ function putRecords(pass: CleaningPass, batch: RecordBatch): number {
   const low = batch.buffer.readUInt32BE(batch.position + 4);
   scanner.open(batch);
   let lastDelta = NONE;
+  let isCovered = firstDelta === 0;
   while (scanner.next()) {
     const delta = scanner.offsetDelta;
     if (scanner.keyStart >= 0 && delta >= firstDelta) {
@@ -98,9 +99,13 @@ function putRecords(pass: CleaningPass, batch: RecordBatch): number {
       const sum = low + delta;
       const offsetHigh = sum >= TWO_32 ? high + 1 : high;
       map.put(scanner.buffer, scanner.keyStart, scanner.keyEnd, offsetHigh, sum | 0);
+      if (delta <= lastDelta) isCovered = false;
       lastDelta = delta;
+    } else {
+      isCovered = false;
     }
     stats.mapRecordsRead++;
   }
+  if (isCovered) map.latest.cover(base, batch.nextOffset);
   return ALL;
 }

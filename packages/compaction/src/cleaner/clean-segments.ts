@@ -110,7 +110,8 @@ function cleanBatch(
     output.length = start + batch.sizeInBytes;
     stats.bytesCopied += batch.sizeInBytes;
   } else {
-    reader.ensureValid(batch);
+    // Of what is in the map, the first phase has checked it.
+    if (pass.map.latest.indexOf(batch.baseOffset) < 0) reader.ensureValid(batch);
     const newHorizonMs = needsHorizon ? task.nowMs + task.settings.deleteRetentionMs : horizonMs;
     rewriter.rewrite(batch, scanner, newHorizonMs === null ? null : BigInt(newHorizonMs), output);
   }
@@ -137,11 +138,19 @@ function keepSurvivors(
         : Number(lastMappedOffset - base);
   const high = batch.buffer.readInt32BE(batch.position);
   const low = batch.buffer.readUInt32BE(batch.position + 4);
+  const { latest } = map;
+  const latestIndex = latest.indexOf(base);
+  if (latestIndex >= 0 && !latest.hasLatest(latestIndex, latestIndex + batch.lastOffsetDelta + 1)) {
+    return 0;
+  }
   let tombstoneCount = 0;
   scanner.open(batch);
   while (scanner.next()) {
     const delta = scanner.offsetDelta;
-    if (delta <= lastMappedDelta) {
+    if (latestIndex >= 0) {
+      if (!latest.isLatest(latestIndex + delta)) continue;
+      if (!scanner.hasValue && isHorizonPassed) continue;
+    } else if (delta <= lastMappedDelta) {
       if (scanner.keyStart < 0) {
         stats.invalidRecordsRead++;
         continue;

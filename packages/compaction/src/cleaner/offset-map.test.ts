@@ -55,7 +55,7 @@ describe('OffsetMap', () => {
   it('is empty again once cleared', () => {
     const map = newMap(10);
     put(map, 'k', 5n);
-    map.clear();
+    map.reset(0n, 100n);
     expect(map.keyCount).toBe(0);
     expect(isLatest(map, 'k', 4n)).toBe(true);
   });

@@ -2,13 +2,22 @@ import type { Random } from '../platform/random.ts';
 import { ConfigError } from '../errors.ts';
 import { MAX_OFFSET_MAP_BYTES, OFFSET_MAP_SLOT_BYTES } from '../limits.ts';
 import { KeyHash } from './key-hash.ts';
+import { LatestOffsets } from './latest-offsets.ts';
 
 /** Int32s of a slot: four of the hash, two of the offset. */
 const SLOT_WORDS = OFFSET_MAP_SLOT_BYTES / 4;
+/** How much of its memory a map begins with (an eighth, thrice), and by what it takes more. */
+const INITIAL_SHARE = 8 ** -3;
+const GROWTH = 8;
+/** Keys per slot at which it does. */
+const CROWDED = 0.75;
+/** With less than this it is not worth it. */
+const MIN_SLOTS = 4_096;
 
 /**
  * For each key of the dirty section the highest offset at which it appears, in memory of a fixed
- * size: 24 bytes a slot, no deletes. A key stands for itself by its 128-bit hash; equal hashes are
+ * size, of which as much is used as the keys need: the less it is, the more of it is in the
+ * processor's caches. 24 bytes a slot, no deletes. A key stands for itself by its 128-bit hash; equal hashes are
  * taken for equal keys.
  *
  * Offsets come as two 32-bit halves (the upper one signed), so that all of int64 is exact without a BigInt per record.
@@ -17,7 +26,13 @@ export class OffsetMap {
   readonly slotCount: number;
   /** Keys that may be put: the share `log.cleaner.io.buffer.load.factor` of the slots. */
   readonly maxKeyCount: number;
+  /** Of the records that were put, which are their keys' latest. */
+  readonly latest = new LatestOffsets();
   #keyCount = 0;
+  /** Slots that are in use, so far; those behind them are empty. */
+  #usedSlots = 0;
+  /** The key count at which more of them are. */
+  #growAt = 0;
   readonly #slots: Int32Array;
   readonly #hash: KeyHash;
 
@@ -34,6 +49,13 @@ export class OffsetMap {
     // One more stays empty whatever the load factor: a search for an unknown key ends there.
     this.#slots = new Int32Array((this.slotCount + 1) * SLOT_WORDS);
     this.#hash = KeyHash.random(random);
+    this.#use(this.slotCount * INITIAL_SHARE);
+  }
+
+  #use(slots: number): void {
+    this.#usedSlots = Math.min(this.slotCount, Math.max(MIN_SLOTS, Math.floor(slots)));
+    this.#growAt =
+      this.#usedSlots < this.slotCount ? Math.floor(this.#usedSlots * CROWDED) : Infinity;
   }
 
   get keyCount(): number {
@@ -49,9 +71,12 @@ export class OffsetMap {
     return this.#keyCount >= this.maxKeyCount;
   }
 
-  clear(): void {
-    if (this.#keyCount > 0) this.#slots.fill(0);
+  /** Empties it for the records of [firstOffset, endOffset). */
+  reset(firstOffset: bigint, endOffset: bigint): void {
+    this.#slots.fill(0, 0, (this.#usedSlots + 1) * SLOT_WORDS);
     this.#keyCount = 0;
+    this.#use(this.slotCount * INITIAL_SHARE);
+    this.latest.reset(firstOffset, endOffset);
   }
 
   /** The key source[start, end) appears at this offset, which is higher than all before. */
@@ -65,9 +90,32 @@ export class OffsetMap {
       slots[at + 2] = hash.h2;
       slots[at + 3] = hash.h3;
       this.#keyCount++;
+    } else {
+      this.latest.remove(slots[at + 4] as number, slots[at + 5] as number);
     }
+    this.latest.add(offsetHigh, offsetLow);
     slots[at + 4] = offsetHigh;
     slots[at + 5] = offsetLow;
+    if (this.#keyCount >= this.#growAt) this.#grow();
+  }
+
+  /** Takes more of the memory. What is in use, an eighth at most, is copied for it. */
+  #grow(): void {
+    const slots = this.#slots;
+    const old = slots.slice(0, (this.#usedSlots + 1) * SLOT_WORDS);
+    slots.fill(0, 0, old.length);
+    this.#use(this.#usedSlots * GROWTH);
+    const slotCount = this.#usedSlots + 1;
+    for (let from = 0; from < old.length; from += SLOT_WORDS) {
+      const h0 = old[from] as number;
+      if (h0 === 0) continue;
+      let at = ((h0 >>> 0) % slotCount) * SLOT_WORDS;
+      while (slots[at] !== 0) {
+        at += SLOT_WORDS;
+        if (at === slotCount * SLOT_WORDS) at = 0;
+      }
+      for (let word = 0; word < SLOT_WORDS; word++) slots[at + word] = old[from + word] as number;
+    }
   }
 
   /** Whether the map knows of no higher offset of the key. */
@@ -88,8 +136,8 @@ export class OffsetMap {
   }
 
   /**
-   * Where the key's slot starts, or the empty one that it would take: there always is one. Slots are tried one after another: near its limit the
-   * map has long runs, but they lie side by side in memory.
+   * Where the key's slot starts, or the empty one that it would take: there always is one. Slots are
+   * tried one after another: near its limit the map has long runs, but they lie side by side in memory.
    */
   #find(source: Uint8Array, start: number, end: number): number {
     const hash = this.#hash;
@@ -98,8 +146,9 @@ export class OffsetMap {
     const h0 = hash.h0 === 0 ? 1 : hash.h0;
     const { h1, h2, h3 } = hash;
     const slots = this.#slots;
-    const length = slots.length;
-    let at = ((h0 >>> 0) % (this.slotCount + 1)) * SLOT_WORDS;
+    const slotCount = this.#usedSlots + 1;
+    const length = slotCount * SLOT_WORDS;
+    let at = ((h0 >>> 0) % slotCount) * SLOT_WORDS;
     for (;;) {
       const found = slots[at] as number;
       if (

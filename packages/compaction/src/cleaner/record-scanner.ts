@@ -1,7 +1,9 @@
 import { BATCH_HEADER_BYTES, CorruptRecordError, decompress } from '@millrace/protocol';
 import type { RecordBatch } from '@millrace/protocol';
+import { MAX_DECOMPRESSION_ROOM_BYTES } from '../limits.ts';
 
 const MIN_RECORD_BYTES = 7;
+const INITIAL_ROOM_BYTES = 262_144;
 const TWO_28 = 2 ** 28;
 const TWO_56 = 2 ** 56;
 
@@ -11,7 +13,10 @@ const TWO_56 = 2 ** 56;
  * they are copied as they are.
  */
 export class RecordScanner {
-  /** What the positions below point into: the batch's own buffer, or its decompressed records. */
+  /**
+   * What the positions below point into: the batch's own buffer, or its decompressed records, which
+   * last until the next batch is opened.
+   */
   buffer: Buffer = Buffer.alloc(0);
   /** Of the first record, and behind the last. */
   start = 0;
@@ -37,6 +42,8 @@ export class RecordScanner {
   /** Behind the varint that was read last. */
   #after = 0;
 
+  /** For decompressed records of one batch after another. */
+  #room: Buffer | null = null;
   readonly #maxDecompressedBytes: number;
 
   constructor(maxDecompressedBytes: number) {
@@ -59,9 +66,11 @@ export class RecordScanner {
     } else {
       const what = `the batch at offset ${String(baseOffset)}`;
       const source = batch.buffer.subarray(start, end);
-      this.buffer = decompress(codec, source, this.#maxDecompressedBytes, what);
+      this.#room ??= Buffer.allocUnsafeSlow(INITIAL_ROOM_BYTES);
+      this.buffer = decompress(codec, source, this.#maxDecompressedBytes, what, this.#room);
       this.start = 0;
       this.end = this.buffer.length;
+      this.#maybeGrowRoom(this.#room.length);
     }
     this.#position = this.start;
     const bytes = this.end - this.start;
@@ -70,6 +79,14 @@ export class RecordScanner {
         `the batch at offset ${String(baseOffset)} says ${String(recordCount)} records and has ` +
           `${String(bytes)} bytes of them`,
       );
+    }
+  }
+
+  /** So that the next batch of this size fits. */
+  #maybeGrowRoom(roomBytes: number): void {
+    const wanted = this.end * 2;
+    if (wanted > roomBytes && wanted <= MAX_DECOMPRESSION_ROOM_BYTES) {
+      this.#room = Buffer.allocUnsafeSlow(wanted);
     }
   }
 
@@ -143,6 +160,13 @@ export class RecordScanner {
     if (byte < 0x80 && position < end) {
       this.#after = position + 1;
       return (byte >>> 1) ^ -(byte & 1);
+    }
+    if (position + 1 < end) {
+      const second = buffer[position + 1] as number;
+      if (second < 0x80) {
+        this.#after = position + 2;
+        return (((byte & 0x7f) | (second << 7)) >>> 1) ^ -(byte & 1);
+      }
     }
     let bits = 0;
     for (let shift = 0; shift < 35; shift += 7) {
