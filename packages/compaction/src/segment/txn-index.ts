@@ -38,14 +38,18 @@ export class TxnIndex {
 
   /** Throws CorruptIndexError on what no writer leaves. */
   entries(): readonly AbortedTransaction[] {
+    return this.#load();
+  }
+
+  #load(): AbortedTransaction[] {
     if (this.#entries === null) {
-      this.#entries = this.#load();
+      this.#entries = this.#readFile();
       this.#persistedCount = this.#entries.length;
     }
     return this.#entries;
   }
 
-  #load(): AbortedTransaction[] {
+  #readFile(): AbortedTransaction[] {
     const stat = this.#disk.stat(this.#path);
     if (!stat || stat.sizeBytes === 0) return [];
     const bytes = this.#disk.readFile(this.#path);
@@ -84,7 +88,8 @@ export class TxnIndex {
   }
 
   appendAll(entries: readonly AbortedTransaction[]): void {
-    this.#entries = [...this.entries(), ...entries];
+    const known = this.#load();
+    for (const entry of entries) known.push(entry);
     try {
       this.persist();
     } catch (error) {
