@@ -60,6 +60,25 @@ describe('OffsetMap', () => {
     expect(isLatest(map, 'k', 4n)).toBe(true);
   });
 
+  it('takes more and more of its memory without losing a key, and starts anew', () => {
+    const map = newMap(300_000);
+    for (let round = 0; round < 2; round++) {
+      map.reset(0n, 200_000n);
+      const bytes = Buffer.alloc(4);
+      for (let i = 0; i < 200_000; i++) {
+        bytes.writeUInt32BE(i % 150_000);
+        map.put(bytes, 0, 4, 0, i);
+      }
+      expect(map.keyCount).toBe(150_000);
+      for (let i = 0; i < 200_000; i++) {
+        bytes.writeUInt32BE(i % 150_000);
+        if (map.isLatest(bytes, 0, 4, 0, i) !== i >= 50_000) throw new Error(`offset ${i}`);
+        bytes.writeUInt32BE(i + 150_000);
+        if (!map.isLatest(bytes, 0, 4, 0, 0)) throw new Error(`unknown key ${i}`);
+      }
+    }
+  });
+
   it('does what a Map does, for offsets of all of int64', () => {
     const offsets = fc.bigInt({ min: 0n, max: 2n ** 63n - 1n });
     const keys = fc.string({ maxLength: 40 });
