@@ -4,7 +4,7 @@ import type { LogDir } from '../log-dir/log-dir.ts';
 import type { Log } from '../log/log.ts';
 import { FakeClock } from '../platform/fake-clock.ts';
 import type { MemoryDisk } from '../platform/memory-disk.ts';
-import { batchOf } from '../testing/batches.ts';
+import { batchOf, markerBatch } from '../testing/batches.ts';
 import { toolsOf } from '../testing/cleaning.ts';
 import { configOf, newMemoryLog, readAll, ROOT } from '../testing/memory-log-dir.ts';
 import { cleanOnce } from './clean-once.ts';
@@ -98,6 +98,47 @@ describe('a directory that is only looked at', () => {
       expect((failure as Error).message).toMatch(/bytes would go/);
     }
     expect(disk.operationCount).toBe(before);
+  });
+});
+
+describe('what is above the high watermark', () => {
+  const regions = async (checkpoint: string | null, options: OfflineOptions = {}) => {
+    const { dir, disk, log } = await newMemoryLog(SETTINGS);
+    const plain = (): void => {
+      log.appendAsLeader(batchOf([{ key: 'k', value: 'x' }]));
+      log.roll();
+    };
+    const producer = { producerId: 5n, producerEpoch: 0, baseSequence: 0, isTransactional: true };
+    plain();
+    log.appendAsLeader(batchOf([{ key: 'k', value: 'transactional' }], producer));
+    log.roll();
+    plain();
+    log.appendAsLeader(markerBatch('commit', 5n), { origin: 'coordinator' });
+    log.roll();
+    plain();
+    await dir.close();
+    disk.unlink(`${ROOT}/replication-offset-checkpoint`);
+    if (checkpoint !== null) {
+      disk.writeFile(`${ROOT}/replication-offset-checkpoint`, Buffer.from(checkpoint));
+    }
+    const looked = await openForLooking(ROOT, { ...optionsOf(disk), ...options });
+    const { range } = describeCleaning(looked.dir.log('t', 0) as Log, undefined, clock.now());
+    await looked.dir.close();
+    return range.firstUncleanableOffset;
+  };
+
+  it('is not cleaned, nor a transaction that is decided only there (KAFKA-13194)', async () => {
+    expect(await regions('0\n1\nt 0 5\n')).toBe(5n);
+    expect(await regions('0\n1\nt 0 4\n')).toBe(4n);
+    // The marker, at 3, is above.
+    expect(await regions('0\n1\nt 0 3\n')).toBe(1n);
+    expect(await regions('0\n1\nt 0 1\n')).toBe(1n);
+    expect(await regions('0\n0\n')).toBe(0n);
+  });
+
+  it('is nothing where there is no such checkpoint, or all logs are on this broker alone', async () => {
+    expect(await regions(null)).toBe(5n);
+    expect(await regions('0\n1\nt 0 1\n', { highWatermarks: 'log-end' })).toBe(5n);
   });
 });
 

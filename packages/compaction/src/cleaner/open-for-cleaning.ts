@@ -1,9 +1,10 @@
 import path from 'node:path';
-import { LogDirNeedsRecoveryError, LogDirError } from '../errors.ts';
-import { PLACES_NAMED } from '../limits.ts';
+import { CorruptBatchError, LogDirNeedsRecoveryError, LogDirError } from '../errors.ts';
+import { PLACES_NAMED, SCAN_CHUNK_BYTES } from '../limits.ts';
 import { checkedDisk } from '../log-dir/checked-disk.ts';
 import { LogDir } from '../log-dir/log-dir.ts';
 import type { LogDirOptions } from '../log-dir/log-dir.ts';
+import type { Log } from '../log/log.ts';
 import { OffsetCheckpoint } from '../log-dir/offset-checkpoint.ts';
 import { readingDirectoryLocker } from '../platform/directory-lock.ts';
 import type { Disk } from '../platform/disk.ts';
@@ -12,6 +13,7 @@ import type { Logger } from '../platform/logger.ts';
 import { nodeDisk } from '../platform/node-disk.ts';
 import { OverlayDisk, shieldedDisk } from '../platform/overlay-disk.ts';
 import type { LostBytes } from '../platform/overlay-disk.ts';
+import { BatchReader } from '../segment/batch-reader.ts';
 import { parseSegmentFileName } from '../segment/segment-files.ts';
 
 const META_PROPERTIES = 'meta.properties';
@@ -127,9 +129,52 @@ function setHighWatermarks(dir: LogDir, disk: Disk, options: OfflineOptions): vo
   if (disk.stat(file.path) === null) return;
   const offsets = file.read();
   for (const log of dir.logs()) {
+    const offset = offsets.get(log.name) ?? log.logStartOffset;
     log.highWatermarkFollowsEnd = false;
-    log.updateHighWatermark(offsets.get(log.name) ?? log.logStartOffset);
+    try {
+      log.updateHighWatermark(undecidedFrom(log, offset) ?? offset);
+    } catch (error) {
+      if (!(error instanceof CorruptBatchError)) throw error;
+      // One damaged log must not keep the others from being cleaned; of this one nothing is.
+      log.updateHighWatermark(log.logStartOffset);
+    }
   }
+}
+
+/**
+ * The first offset of a transaction whose marker lies above the high watermark: if the log is cut there,
+ * it may end otherwise, so nothing of it may be taken for decided. null: there is none.
+ */
+function undecidedFrom(log: Log, highWatermark: bigint): bigint | null {
+  if (highWatermark >= log.logEndOffset || !hasMarkerFrom(log, highWatermark)) return null;
+  let lowest: bigint | null = null;
+  const open = new Map<bigint, bigint>();
+  for (const segment of log.segments) {
+    const reader = new BatchReader(segment.file, 0, segment.sizeBytes, SCAN_CHUNK_BYTES);
+    for (let batch = reader.next(); batch; batch = reader.next()) {
+      if (!batch.isTransactional) continue;
+      const { producerId, baseOffset } = batch;
+      const first = open.get(producerId);
+      if (!batch.isControl) {
+        if (first === undefined) open.set(producerId, baseOffset);
+        continue;
+      }
+      open.delete(producerId);
+      const isUndecided = baseOffset >= highWatermark && first !== undefined;
+      if (isUndecided && (lowest === null || first < lowest)) lowest = first;
+    }
+  }
+  return lowest !== null && lowest < highWatermark ? lowest : null;
+}
+
+function hasMarkerFrom(log: Log, offset: bigint): boolean {
+  return log.segments.some((segment, index) => {
+    const next = log.segments[index + 1];
+    if (next !== undefined && next.baseOffset <= offset) return false;
+    const scanner = segment.scanFrom(segment.positionOf(offset));
+    while (scanner.next()) if (scanner.isControl) return true;
+    return false;
+  });
 }
 
 /** A segment in use, but for those that a finished replacement has made superfluous. */
