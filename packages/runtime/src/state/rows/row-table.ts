@@ -9,31 +9,37 @@ export const NO_ROW = 0;
 
 /*
  * A row in memory, by int32:
- *   0  length of the key
- *   1  length of the value, -1: none
- *   2  marks (low byte), room for the value behind the key (the other three)
- *   3  address of the value if it has outgrown that room, else 0; such a block begins with its size
- *   4  timestamp, a float64
- *   6  address of the value that was kept beside it, else 0
- *   7  what whoever uses the table keeps of each row, if anything; the key's bytes, then the value's
+ *   0  timestamp, a float64
+ *   2  length of the value, -1: none
+ *   3  marks (low byte), room for the value behind the key (13 bits), length of the key (11 bits)
+ *   4  address of a block beside: the value that was kept, else the value that has outgrown its room, else 0
+ *   5  what whoever uses the table keeps of each row, if anything; then the length of the key, if 11 bits do
+ *      not hold it; the key's bytes; the value's
+ *
+ * A value is outside exactly if it is longer than its room. The block of a kept value names that of a value
+ * outside, if there are both; its size is negative, which tells the two kinds apart.
  */
-const KEY_LENGTH = 0;
-const VALUE_LENGTH = 1;
-const MARKS_AND_ROOM = 2;
-const OUTSIDE = 3;
-const KEPT = 6;
-const HEAD_BYTES = 28;
+const TIMESTAMP_FLOATS = 0;
+const VALUE_LENGTH = 2;
+const PACKED = 3;
+const BESIDE = 4;
+const HEAD_BYTES = 20;
 /** First int32 of a row that belongs to whoever uses the table, if it asked for some. */
-export const ROW_EXTRA_INT = 7;
-const TIMESTAMP_FLOATS = 2;
+export const ROW_EXTRA_INT = 5;
 const MARKS_MASK = 0xff;
 const ROOM_SHIFT = 8;
-/** The head of a block that holds a value. */
+const ROOM_MASK = 0x1fff;
+const KEY_SHIFT = 21;
+/** The key's length has an int32 of its own. */
+const LONG_KEY = 0x7ff;
+const LONG_KEY_BYTES = 4;
+/** The head of a block with a value outside: its size. */
 const BLOCK_HEAD_BYTES = 8;
-/** The head of a block with a value that is kept beside: its size, length of the value, timestamp. */
-const KEPT_HEAD_BYTES = 16;
+/** The head of a block with a value that is kept: its size, negative; length of the value; timestamp; block of the value outside. */
+const KEPT_HEAD_BYTES = 20;
 const KEPT_LENGTH = 1;
 const KEPT_TIMESTAMP_FLOATS = 1;
+const KEPT_OUTSIDE = 4;
 /** A value that has grown out of its place once is given more than it needs. */
 const GROWTH = 1.25;
 const MAX_LOAD = 0.75;
@@ -42,7 +48,7 @@ const NO_VALUE = -1;
 
 /**
  * Rows of key and value bytes outside of V8's heap, found by a hash of the key's bytes. A row takes about
- * 30 bytes beside its key and value, and two looks into memory to be found. It stays at its address until it
+ * 24 bytes beside its key and value, and two looks into memory to be found. It stays at its address until it
  * is removed.
  */
 export class RowTable {
@@ -90,19 +96,21 @@ export class RowTable {
   /** A row that is not found; its key may be that of another one. */
   addUnlisted(source: Buffer, start: number, end: number, valueBytes: number): number {
     const keyLength = end - start;
+    const isLong = keyLength >= LONG_KEY;
+    const taken = this.#headBytes + (isLong ? LONG_KEY_BYTES : 0) + keyLength;
     const room = valueBytes > ROW_INLINE_VALUE_MAX_BYTES ? 0 : valueBytes;
-    const size = RowMemory.blockBytes(this.#headBytes + keyLength + room);
+    const size = RowMemory.blockBytes(taken + room);
     const row = this.memory.take(size);
     const ints = this.#ints(row);
     const at = intOf(row);
-    ints[at + KEY_LENGTH] = keyLength;
     ints[at + VALUE_LENGTH] = NO_VALUE;
     // The block may be larger than was asked for.
-    const free = Math.min(size - this.#headBytes - keyLength, ROW_INLINE_VALUE_MAX_BYTES);
-    ints[at + MARKS_AND_ROOM] = free << ROOM_SHIFT;
-    ints[at + OUTSIDE] = NO_ROW;
-    ints[at + KEPT] = NO_ROW;
-    copyBytes(source, start, end, this.#bytes(row), byteOf(row) + this.#headBytes);
+    const free = Math.min(size - taken, ROW_INLINE_VALUE_MAX_BYTES);
+    ints[at + PACKED] = (free << ROOM_SHIFT) | ((isLong ? LONG_KEY : keyLength) << KEY_SHIFT);
+    if (isLong) ints[at + (this.#headBytes >>> 2)] = keyLength;
+    ints[at + BESIDE] = NO_ROW;
+    const keyStart = byteOf(row) + taken - keyLength;
+    copyBytes(source, start, end, this.#bytes(row), keyStart);
     return row;
   }
 
@@ -137,10 +145,7 @@ export class RowTable {
   release(row: number): void {
     this.#releaseOutside(row);
     this.dropKept(row);
-    const ints = this.#ints(row);
-    const at = intOf(row);
-    const room = (ints[at + MARKS_AND_ROOM] as number) >>> ROOM_SHIFT;
-    this.memory.give(row, this.#headBytes + (ints[at + KEY_LENGTH] as number) + room);
+    this.memory.give(row, this.#inlineBytes(row));
   }
 
   /** As `clear`, but keeps all memory for the rows to come. */
@@ -161,8 +166,8 @@ export class RowTable {
   key(row: number): ByteSpan {
     const span = this.#span;
     span.buffer = this.#bytes(row);
-    span.start = byteOf(row) + this.#headBytes;
-    span.end = span.start + (this.#ints(row)[intOf(row) + KEY_LENGTH] as number);
+    span.start = this.#keyStart(row);
+    span.end = span.start + this.#keyLength(row);
     return span;
   }
 
@@ -175,15 +180,16 @@ export class RowTable {
     const span = this.#span;
     const ints = this.#ints(row);
     const at = intOf(row);
-    const outside = ints[at + OUTSIDE] as number;
-    if (outside === NO_ROW) {
+    const length = ints[at + VALUE_LENGTH] as number;
+    if (length <= roomOf(ints[at + PACKED] as number)) {
       span.buffer = this.#bytes(row);
-      span.start = byteOf(row) + this.#headBytes + (ints[at + KEY_LENGTH] as number);
+      span.start = this.#keyStart(row) + this.#keyLength(row);
     } else {
+      const outside = this.#outside(row);
       span.buffer = this.#bytes(outside);
       span.start = byteOf(outside) + BLOCK_HEAD_BYTES;
     }
-    span.end = span.start + (ints[at + VALUE_LENGTH] as number);
+    span.end = span.start + length;
     return span;
   }
 
@@ -191,10 +197,9 @@ export class RowTable {
     const length = end - start;
     const ints = this.#ints(row);
     const at = intOf(row);
-    const room = (ints[at + MARKS_AND_ROOM] as number) >>> ROOM_SHIFT;
-    if (length <= room) {
-      if (ints[at + OUTSIDE] !== NO_ROW) this.#releaseOutside(row);
-      const position = byteOf(row) + this.#headBytes + (ints[at + KEY_LENGTH] as number);
+    if (length <= roomOf(ints[at + PACKED] as number)) {
+      this.#releaseOutside(row);
+      const position = this.#keyStart(row) + this.#keyLength(row);
       copyBytes(source, start, end, this.#bytes(row), position);
     } else {
       const block = this.#outsideFor(row, length);
@@ -219,12 +224,12 @@ export class RowTable {
 
   /** Eight bits for whoever uses the table; a new row has none. */
   marks(row: number): number {
-    return (this.#ints(row)[intOf(row) + MARKS_AND_ROOM] as number) & MARKS_MASK;
+    return (this.#ints(row)[intOf(row) + PACKED] as number) & MARKS_MASK;
   }
 
   setMarks(row: number, marks: number): void {
     const ints = this.#ints(row);
-    const at = intOf(row) + MARKS_AND_ROOM;
+    const at = intOf(row) + PACKED;
     ints[at] = ((ints[at] as number) & ~MARKS_MASK) | marks;
   }
 
@@ -234,23 +239,24 @@ export class RowTable {
     const size = RowMemory.blockBytes(KEPT_HEAD_BYTES + Math.max(0, length));
     const block = this.memory.take(size);
     const ints = this.#ints(block);
-    ints[intOf(block)] = size;
+    ints[intOf(block)] = -size;
     ints[intOf(block) + KEPT_LENGTH] = length;
+    ints[intOf(block) + KEPT_OUTSIDE] = this.#outside(row);
     this.#floats(block)[floatOf(block) + KEPT_TIMESTAMP_FLOATS] = this.timestamp(row);
     if (length >= 0) {
       const { buffer, start, end } = this.value(row);
       copyBytes(buffer, start, end, this.#bytes(block), byteOf(block) + KEPT_HEAD_BYTES);
     }
-    this.#ints(row)[intOf(row) + KEPT] = block;
+    this.#ints(row)[intOf(row) + BESIDE] = block;
   }
 
   isKept(row: number): boolean {
-    return this.#ints(row)[intOf(row) + KEPT] !== NO_ROW;
+    return this.#kept(row) !== NO_ROW;
   }
 
   /** The value that was kept, null if the row had none; valid until the next call. */
   kept(row: number): ByteSpan | null {
-    const block = this.#ints(row)[intOf(row) + KEPT] as number;
+    const block = this.#kept(row);
     const length = this.#ints(block)[intOf(block) + KEPT_LENGTH] as number;
     if (length < 0) return null;
     const span = this.#span;
@@ -261,37 +267,34 @@ export class RowTable {
   }
 
   keptTimestamp(row: number): number {
-    const block = this.#ints(row)[intOf(row) + KEPT] as number;
+    const block = this.#kept(row);
     return this.#floats(block)[floatOf(block) + KEPT_TIMESTAMP_FLOATS] as number;
   }
 
   dropKept(row: number): void {
-    const ints = this.#ints(row);
-    const at = intOf(row) + KEPT;
-    const block = ints[at] as number;
+    const block = this.#kept(row);
     if (block === NO_ROW) return;
-    this.memory.give(block, this.#ints(block)[intOf(block)] as number);
-    ints[at] = NO_ROW;
+    const ints = this.#ints(block);
+    const at = intOf(block);
+    this.#ints(row)[intOf(row) + BESIDE] = ints[at + KEPT_OUTSIDE] as number;
+    this.memory.give(block, -(ints[at] as number));
   }
 
   /** What the row alone takes, its value included, bytes. */
   bytesOf(row: number): number {
-    const ints = this.#ints(row);
-    const at = intOf(row);
-    const room = (ints[at + MARKS_AND_ROOM] as number) >>> ROOM_SHIFT;
-    const outside = ints[at + OUTSIDE] as number;
+    const outside = this.#outside(row);
     const block = outside === NO_ROW ? 0 : (this.#ints(outside)[intOf(outside)] as number);
-    return RowMemory.blockBytes(this.#headBytes + (ints[at + KEY_LENGTH] as number) + room) + block;
+    return RowMemory.blockBytes(this.#inlineBytes(row)) + block;
   }
 
   /** Orders two rows by the bytes of their keys. */
   readonly compareKeys = (a: number, b: number): number => {
     const aBytes = this.#bytes(a);
     const bBytes = this.#bytes(b);
-    const aLength = this.#ints(a)[intOf(a) + KEY_LENGTH] as number;
-    const bLength = this.#ints(b)[intOf(b) + KEY_LENGTH] as number;
-    const aStart = byteOf(a) + this.#headBytes;
-    const bStart = byteOf(b) + this.#headBytes;
+    const aLength = this.#keyLength(a);
+    const bLength = this.#keyLength(b);
+    const aStart = this.#keyStart(a);
+    const bStart = this.#keyStart(b);
     const common = Math.min(aLength, bLength);
     for (let i = 0; i < common; i++) {
       const difference = (aBytes[aStart + i] as number) - (bBytes[bStart + i] as number);
@@ -327,9 +330,9 @@ export class RowTable {
   }
 
   #hasKey(row: number, source: Buffer, start: number, end: number): boolean {
-    if (this.#ints(row)[intOf(row) + KEY_LENGTH] !== end - start) return false;
+    if (this.#keyLength(row) !== end - start) return false;
     const bytes = this.#bytes(row);
-    let at = byteOf(row) + this.#headBytes;
+    let at = this.#keyStart(row);
     for (let position = start; position < end; position++, at++) {
       if (bytes[at] !== source[position]) return false;
     }
@@ -373,8 +376,9 @@ export class RowTable {
     }
   }
 
+  /** A block for a value that is longer than the row's room, whose length is set next. */
   #outsideFor(row: number, length: number): number {
-    const outside = this.#ints(row)[intOf(row) + OUTSIDE] as number;
+    const outside = this.#outside(row);
     const isFirst = outside === NO_ROW && !this.hasValue(row);
     if (outside !== NO_ROW) {
       const size = this.#ints(outside)[intOf(outside)] as number;
@@ -386,17 +390,58 @@ export class RowTable {
     const block = this.memory.take(size);
     this.#ints(block)[intOf(block)] = size;
     this.#releaseOutside(row);
-    this.#ints(row)[intOf(row) + OUTSIDE] = block;
+    this.#setOutside(row, block);
     return block;
   }
 
   #releaseOutside(row: number): void {
-    const ints = this.#ints(row);
-    const at = intOf(row) + OUTSIDE;
-    const outside = ints[at] as number;
+    const outside = this.#outside(row);
     if (outside === NO_ROW) return;
     this.memory.give(outside, this.#ints(outside)[intOf(outside)] as number);
-    ints[at] = NO_ROW;
+    this.#setOutside(row, NO_ROW);
+  }
+
+  /** Where the value is if it is longer than its room. */
+  #outside(row: number): number {
+    const ints = this.#ints(row);
+    const at = intOf(row);
+    if ((ints[at + VALUE_LENGTH] as number) <= roomOf(ints[at + PACKED] as number)) return NO_ROW;
+    const kept = this.#kept(row);
+    if (kept === NO_ROW) return ints[at + BESIDE] as number;
+    return this.#ints(kept)[intOf(kept) + KEPT_OUTSIDE] as number;
+  }
+
+  #setOutside(row: number, block: number): void {
+    const kept = this.#kept(row);
+    if (kept === NO_ROW) this.#ints(row)[intOf(row) + BESIDE] = block;
+    else this.#ints(kept)[intOf(kept) + KEPT_OUTSIDE] = block;
+  }
+
+  #kept(row: number): number {
+    const beside = this.#ints(row)[intOf(row) + BESIDE] as number;
+    if (beside === NO_ROW) return NO_ROW;
+    return (this.#ints(beside)[intOf(beside)] as number) < 0 ? beside : NO_ROW;
+  }
+
+  #keyLength(row: number): number {
+    const ints = this.#ints(row);
+    const at = intOf(row);
+    const length = (ints[at + PACKED] as number) >>> KEY_SHIFT;
+    return length === LONG_KEY ? (ints[at + (this.#headBytes >>> 2)] as number) : length;
+  }
+
+  /** Where the key's bytes begin in their chunk. */
+  #keyStart(row: number): number {
+    const packed = this.#ints(row)[intOf(row) + PACKED] as number;
+    const start = byteOf(row) + this.#headBytes;
+    return packed >>> KEY_SHIFT === LONG_KEY ? start + LONG_KEY_BYTES : start;
+  }
+
+  /** What the row takes without what is beside it. */
+  #inlineBytes(row: number): number {
+    const packed = this.#ints(row)[intOf(row) + PACKED] as number;
+    const keyEnd = this.#keyStart(row) - byteOf(row) + this.#keyLength(row);
+    return keyEnd + roomOf(packed);
   }
 
   #bytes(address: number): Buffer {
@@ -410,6 +455,11 @@ export class RowTable {
   #floats(address: number): Float64Array {
     return this.memory.floats[address >>> CHUNK_SHIFT] as Float64Array;
   }
+}
+
+/** Of a row's packed int32. */
+function roomOf(packed: number): number {
+  return (packed >>> ROOM_SHIFT) & ROOM_MASK;
 }
 
 function byteOf(address: number): number {
