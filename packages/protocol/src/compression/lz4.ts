@@ -1,6 +1,6 @@
-import { decompressFrameSync } from 'lz4-napi';
 import { LZ4_BLOCK_BYTES } from '../limits.ts';
 import { damaged, messageOf, tooLarge } from './bounds.ts';
+import { lz4Library } from './libraries.ts';
 import { decodeLz4Block, encodeLz4Block } from './lz4-block.ts';
 import { type Lz4Block, type Lz4Frame, blockBoundBytes, readLz4Frame } from './lz4-frame.ts';
 
@@ -64,6 +64,7 @@ export function decompressLz4(
 
 /** Linked blocks and checksums, which Kafka's own clients don't write. */
 function decodeByLibrary(source: Buffer, frame: Lz4Frame, what: string): Buffer {
+  const { decompressFrameSync } = lz4Library();
   try {
     return decompressFrameSync(source.subarray(0, frame.end));
   } catch (error) {
