@@ -68,10 +68,14 @@ export class CleanOutput {
 }
 
 function describe(log: Log, description: CleaningDescription): string[] {
-  const { isEligible, regions, hold } = description;
+  const { isEligible, regions, hold, range } = description;
   const lines = [
     `${log.name}: ${isEligible ? 'eligible' : 'not eligible'}, ${reasonText(log, description)}`,
   ];
+  if (!log.config.cleanupPolicy.compact) return lines;
+  if (range.isCheckpointInvalid) {
+    lines.push('  the cleaner checkpoint lies outside of the log: all of it counts as dirty again');
+  }
   if (regions.some(({ sizeBytes }) => sizeBytes > 0)) {
     const rows = regions.map((region) => [
       regionName(region, hold),
@@ -81,7 +85,7 @@ function describe(log: Log, description: CleaningDescription): string[] {
     const table = renderTable(['REGION', 'OFFSETS', 'BYTES'], rows);
     lines.push(...table.split('\n').map((line) => `  ${line}`));
   }
-  if (hold !== null && log.config.cleanupPolicy.compact) lines.push(`  ${holdText(hold)}`);
+  if (hold !== null) lines.push(`  ${holdText(hold)}`);
   return lines;
 }
 

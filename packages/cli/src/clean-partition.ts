@@ -37,21 +37,22 @@ export interface CleanedSizes {
   readonly firstDirtyOffset: bigint;
 }
 
-/** What all passes of a call share: the offset map is large, and made when it is first needed. */
+/** What all passes of a call share: the offset map is large. */
 export class PassTools {
   readonly #settings: CleanSettings;
   readonly #controlOf: (log: Log) => CleaningControl;
-  #map: OffsetMap | null = null;
+  readonly #map: OffsetMap;
 
-  /** `controlOf` is told of all that is read and written. */
+  /** `controlOf` is told of all that is read and written. @throws ConfigError: the map holds no key. */
   constructor(settings: CleanSettings, controlOf: (log: Log) => CleaningControl) {
     this.#settings = settings;
     this.#controlOf = controlOf;
+    const { mapBytes, mapLoadFactor } = settings;
+    this.#map = new OffsetMap(mapBytes, mapLoadFactor, systemRandom);
   }
 
   for(log: Log, disk: Disk): CleaningTools {
-    const { mapBytes, mapLoadFactor, ioBufferBytes } = this.#settings;
-    this.#map ??= new OffsetMap(mapBytes, mapLoadFactor, systemRandom);
+    const { ioBufferBytes } = this.#settings;
     const control = this.#controlOf(log);
     return { disk, map: this.#map, clock: systemClock, ioBufferBytes, control };
   }

@@ -223,6 +223,7 @@ describe('clean', () => {
   it.each([
     [['--config', 'min.compaction.lag.sm=1'], /min.compaction.lag.sm is not known. Did you mean/],
     [['--config', 'cleanup.policy=compress'], /cleanup.policy=compress: expected/],
+    [['--config', 'log.cleaner.dedupe.buffer.size=24'], /log.cleaner.dedupe.buffer.size: 24 bytes/],
     [['--config', 'log.cleaner.io.buffer.size=x'], /log.cleaner.io.buffer.size=x: expected/],
     [['--at', 'tomorrow'], /'tomorrow' is no time/],
   ])('explains what is wrong with %j', async (args, message) => {
@@ -329,9 +330,14 @@ describe('clean', () => {
       await fill('a');
       await writeFile(join(root, 'cleaner-offset-checkpoint'), '0\n1\na 0 99\n');
       const never = ['-c', 'min.compaction.lag.bytes=1000000'];
-      const { code } = await millrace('clean', '--dir', root, ...COMPACT, ...never);
+      const { code, out } = await millrace('clean', '--dir', root, ...COMPACT, ...never);
       expect(code).toBe(0);
+      expect(out).toContain('lag-protected  0-9');
       expect(await checkpoint()).toBe('0\n1\na 0 0\n');
+      await writeFile(join(root, 'log-start-offset-checkpoint'), '0\n1\na 0 3\n');
+      const below = await millrace('clean', '--dir', root, ...COMPACT, ...never);
+      expect(below.out).toContain('the cleaner checkpoint lies outside of the log');
+      expect(await checkpoint()).toBe('0\n1\na 0 3\n');
     });
 
     it.each([

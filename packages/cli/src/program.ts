@@ -50,7 +50,7 @@ const commands: Readonly<
   },
 };
 
-const usageCodes = new Set(['CONFIG_INVALID', 'COMMAND_INVALID']);
+const usageCodes = new Set(['CONFIG_INVALID', 'COMMAND_INVALID', 'LOG_CONFIG_INVALID']);
 
 /** Errors whose text is meant for the user as it is. */
 function hasCode(error: unknown): error is Error & { code: string } {

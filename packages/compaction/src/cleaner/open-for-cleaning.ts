@@ -14,7 +14,7 @@ import { nodeDisk } from '../platform/node-disk.ts';
 import { OverlayDisk, shieldedDisk } from '../platform/overlay-disk.ts';
 import type { LostBytes } from '../platform/overlay-disk.ts';
 import { BatchReader } from '../segment/batch-reader.ts';
-import { parseSegmentFileName } from '../segment/segment-files.ts';
+import { parseSegmentFileName, SWAP_SUFFIX } from '../segment/segment-files.ts';
 
 const META_PROPERTIES = 'meta.properties';
 const METADATA_PREFIX = '__cluster_metadata-';
@@ -58,7 +58,7 @@ export async function openForLooking(
   const warnings = new HeldWarnings();
   const dir = await LogDir.open(directory, { ...options, disk, locker, logger: warnings });
   try {
-    const lost = disk.lostBytes((file) => isLost(below, file));
+    const lost = disk.lostBytes(isSegmentInUse).filter((one) => !isReplaced(below, one));
     if (lost.length > 0) throw new LogDirNeedsRecoveryError(describeLost(lost));
     if ([...dir.logs()].length === 0) throw new LogDirError(describeEmpty(below, directory));
     setHighWatermarks(dir, below, options);
@@ -177,14 +177,19 @@ function hasMarkerFrom(log: Log, offset: bigint): boolean {
   });
 }
 
-/** A segment in use, but for those that a finished replacement has made superfluous. */
-function isLost(below: Disk, file: string): boolean {
+function isSegmentInUse(file: string): boolean {
   const name = parseSegmentFileName(path.basename(file));
-  if (name?.kind !== '.log' || name.state !== '') return false;
-  const isSwapping = below
-    .list(path.dirname(file))
-    .some((entry) => entry.name.endsWith('.log.swap'));
-  return !isSwapping;
+  return name?.kind === '.log' && name.state === '';
+}
+
+/** A finished replacement, which opening has brought to its end, has taken the place of the file. */
+function isReplaced(below: Disk, { path: file, position }: LostBytes): boolean {
+  if (position > 0) return false;
+  const baseOffset = parseSegmentFileName(path.basename(file))?.baseOffset ?? 0n;
+  return below.list(path.dirname(file)).some((entry) => {
+    const swap = parseSegmentFileName(entry.name);
+    return swap?.kind === '.log' && swap.state === SWAP_SUFFIX && swap.baseOffset <= baseOffset;
+  });
 }
 
 function describeEmpty(disk: Disk, directory: string): string {
