@@ -276,6 +276,41 @@ describe('clean', () => {
       expect(dry.err).toContain(`${logFile('a-0')} at byte ${damagedAt}`);
     });
 
+    it('names the place where a file was cut behind the back of a clean shutdown', async () => {
+      await fill('a', 'b');
+      const file = logFile('a-0');
+      const bytes = await readFile(file);
+      await writeFile(file, bytes.subarray(0, -5));
+      const { code, err } = await millrace('clean', '--dir', root, ...COMPACT);
+      expect(code).toBe(1);
+      expect(err).toMatch(/a-0: .*0{20}\.log at byte \d+: a size of \d+ bytes where \d+ are left/);
+      expect(await readFile(file)).toEqual(bytes.subarray(0, -5));
+      expect(await checkpoint()).toBe('0\n1\nb 0 9\n');
+
+      const active = join(root, 'a-0', '00000000000000000009.log');
+      await writeFile(active, (await readFile(active)).subarray(0, -5));
+      await expectRefusal(COMPACT, /0{19}9\.log at byte 0: no record batch/);
+    });
+
+    it('leaves directories of replicas that move or have gone astray alone', async () => {
+      await fill('a');
+      const id = '0123456789abcdef0123456789abcdef';
+      for (const suffix of [`.${id}-future`, `.${id}-stray`]) {
+        await mkdir(join(root, `b-0${suffix}`));
+        await writeFile(logFile(`b-0${suffix}`), 'x');
+      }
+      const before = await everything();
+      const { code, err } = await millrace('clean', '--dir', root, ...COMPACT);
+      expect(code).toBe(0);
+      expect(err).toContain(
+        `a directory that holds no log is left alone (path=${join(root, 'b-0')}`,
+      );
+      const after = await everything();
+      const astray = (all: Record<string, unknown>): unknown =>
+        Object.entries(all).filter(([path]) => path.includes(id));
+      expect(astray(after)).toEqual(astray(before));
+    });
+
     it('does not recover a log after a kill where that would cut records off', async () => {
       await fill('a');
       await rm(join(root, '.kafka_cleanshutdown'));

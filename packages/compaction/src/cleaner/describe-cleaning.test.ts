@@ -1,3 +1,4 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { batchOf, T0 } from '../testing/batches.ts';
 import { configOf, newMemoryLog } from '../testing/memory-log-dir.ts';
@@ -21,6 +22,47 @@ async function described(
   }
   return describeCleaning(log, checkpoint, nowMs);
 }
+
+describe('the regions of a log', () => {
+  it('follow each other from its start to its end, and have all of its bytes between them', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.integer({ min: 1, max: 3 }), { minLength: 1, maxLength: 8 }),
+        fc.option(fc.bigInt({ min: 0n, max: 30n }), { nil: undefined }),
+        fc.integer({ min: 0, max: 400 }),
+        fc.integer({ min: 0, max: 10 }),
+        async (segments, checkpoint, lagBytes, lagMessages) => {
+          const { log } = await newMemoryLog({
+            'cleanup.policy': 'compact',
+            'min.compaction.lag.bytes': String(lagBytes),
+            'min.compaction.lag.messages': String(lagMessages),
+          });
+          for (const count of segments) {
+            log.roll();
+            for (let i = 0; i < count; i++) log.appendAsLeader(batchOf([{}]));
+          }
+          const { regions, range, hold } = describeCleaning(log, checkpoint, NOW);
+          let next = log.logStartOffset;
+          for (const { startOffset, endOffset } of regions) {
+            expect(startOffset).toBe(next);
+            next = endOffset;
+          }
+          expect(next).toBe(log.logEndOffset);
+          expect(regions.reduce((sum, one) => sum + one.sizeBytes, 0)).toBe(log.sizeInBytes);
+          const kinds = regions.map((one) => one.kind);
+          const order = ['clean', 'compactable', 'protected', 'active'] as const;
+          expect(kinds).toEqual(order.filter((kind) => kinds.includes(kind)));
+          const held = regions.find((one) => one.kind === 'protected');
+          expect(hold?.offset).toBe(held?.startOffset);
+          expect(range.compactableBytes).toBe(
+            regions.find((one) => one.kind === 'compactable')?.sizeBytes ?? 0,
+          );
+        },
+      ),
+      { numRuns: 100 },
+    );
+  });
+});
 
 describe('why a log is cleaned, or not', () => {
   it('its dirty ratio reaches the limit', async () => {
