@@ -37,9 +37,14 @@ async function flush({ logDir }: AdminContext): Promise<void> {
   await logDir.checkpoint();
 }
 
-function status({ broker, dataDir, startedMs, connectionCount }: AdminContext): unknown {
+async function status({
+  broker,
+  dataDir,
+  startedMs,
+  connectionCount,
+}: AdminContext): Promise<unknown> {
   const { nodeId, clusterId, host, port } = broker.node;
-  const cleaner = broker.cleaner.status();
+  const cleaner = await broker.cleaner.status();
   let partitions = 0;
   let sizeInBytes = 0;
   for (const topic of broker.topics.all()) {

@@ -43,9 +43,14 @@ try {
   });
   port.on('message', (message: ToWorker) => {
     if (message.type === 'ask') {
-      void broker[message.question]().then((answer) => {
-        send({ type: 'answer', id: message.id, answer });
-      });
+      broker[message.question]().then(
+        (answer) => {
+          send({ type: 'answer', id: message.id, answer });
+        },
+        (error: unknown) => {
+          send({ type: 'refused', id: message.id, error: toErrorMessage(error) });
+        },
+      );
       return;
     }
     logger.debug('asked to stop');

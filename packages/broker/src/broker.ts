@@ -19,7 +19,7 @@ import { BrokerConfigs } from './broker-configs.ts';
 import { checkThreads, cleanerSettingsOf, type ParsedBrokerConfig } from './config.ts';
 import { createGroups } from './create-groups.ts';
 import { createTransactions } from './create-transactions.ts';
-import { BrokerError, BrokerStartError } from './errors.ts';
+import { BrokerError, BrokerStartError, BrokerStoppedError } from './errors.ts';
 import { FetchPurgatory } from './fetch/purgatory.ts';
 import { allHandlers } from './handlers/all-handlers.ts';
 import { AdminSocket } from './server/admin-socket.ts';
@@ -293,12 +293,18 @@ export class Broker {
     return broker;
   }
 
-  metrics(): Promise<readonly BrokerMetric[]> {
-    return Promise.resolve(this.#cleaner.metrics());
+  async metrics(): Promise<readonly BrokerMetric[]> {
+    this.#ensureRunning();
+    return this.#cleaner.metrics();
   }
 
-  cleanerStatus(): Promise<CleanerStatus> {
-    return Promise.resolve(this.#cleaner.status());
+  async cleanerStatus(): Promise<CleanerStatus> {
+    this.#ensureRunning();
+    return this.#cleaner.status();
+  }
+
+  #ensureRunning(): void {
+    if (this.#stopping !== null) throw new BrokerStoppedError();
   }
 
   /** Ends in bounded time; later calls share the first one's result. Rejects if it was not clean. */

@@ -272,7 +272,7 @@ export const brokerConfigDefinitions = {
   'transaction.state.log.segment.bytes': {
     kind: 'int',
     default: 104_857_600,
-    min: 1_048_576,
+    min: 1024,
     max: INT_MAX,
     doc: 'segment.bytes of __transaction_state.',
   },

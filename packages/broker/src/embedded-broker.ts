@@ -3,7 +3,7 @@ import type { CleanerMetric, CleanerStatus } from '@millrace/compaction';
 /** One value under the name that Kafka gives it, such as `kafka.log:type=LogCleaner,name=DeadThreadCount`. */
 export type BrokerMetric = CleanerMetric;
 
-/** What a broker tells of itself. Rejects once it has stopped. */
+/** What a broker tells of itself. Rejects with BrokerStoppedError once it stops. */
 interface BrokerInsight {
   /** The broker's metrics, as they are now: those of the log cleaner. */
   metrics(): Promise<readonly BrokerMetric[]>;

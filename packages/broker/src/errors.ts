@@ -31,6 +31,13 @@ export class BrokerCrashedError extends BrokerError {
   }
 }
 
+/** Something was asked of a broker that has stopped, or is about to. */
+export class BrokerStoppedError extends BrokerError {
+  constructor() {
+    super('BROKER_STOPPED', 'The broker has stopped.');
+  }
+}
+
 /** One or more configuration keys are unknown or have wrong values; all of them are listed. */
 export class ConfigError extends BrokerError {
   readonly problems: readonly string[];

@@ -5,6 +5,7 @@ export {
   BrokerError,
   BrokerInvariantError,
   BrokerStartError,
+  BrokerStoppedError,
   ConfigError,
 } from './errors.ts';
 export { adminRequest, AdminRequestError } from './server/admin-client.ts';

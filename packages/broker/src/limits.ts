@@ -77,3 +77,6 @@ export const ADMIN_ANSWER_MS = 30_000;
 
 /** log.cleaner.dedupe.buffer.size must be larger for each thread, Kafka's bound. */
 export const LEAST_DEDUPE_BYTES_PER_THREAD = 1024 * 1024;
+
+/** segment.bytes of a topic, Kafka's lower bound. */
+export const LEAST_SEGMENT_BYTES = 1024 * 1024;

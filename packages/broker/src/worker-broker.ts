@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { systemClock } from '@millrace/compaction';
 import type { Logger } from 'pino';
-import { BrokerCrashedError, BrokerError, BrokerStartError, toError } from './errors.ts';
+import { BrokerCrashedError, BrokerStartError, BrokerStoppedError, toError } from './errors.ts';
 import { WORKER_STOP_MS } from './limits.ts';
 import { fileExists } from './server/temporary-directory.ts';
 import type { RunningBroker } from './embedded-broker.ts';
@@ -25,10 +25,6 @@ function workerUrl(): URL {
     'BROKER_WORKER_NOT_BUILT',
     `The broker's thread is not built (${url.pathname} is missing): run the build first, or pass inProcess: true.`,
   );
-}
-
-function hasStopped(): BrokerError {
-  return new BrokerError('BROKER_STOPPED', 'The broker has stopped.');
 }
 
 function fromMessage({ code, message, stack }: WorkerErrorMessage): Error {
@@ -114,6 +110,10 @@ class BrokerThread implements RunningBroker {
           this.#asked.get(message.id)?.resolve(message.answer as never);
           this.#asked.delete(message.id);
           break;
+        case 'refused':
+          this.#asked.get(message.id)?.reject(fromMessage(message.error));
+          this.#asked.delete(message.id);
+          break;
         case 'stopped':
           this.#isStopped = true;
           if (message.error !== null) this.#stopError = fromMessage(message.error);
@@ -133,7 +133,7 @@ class BrokerThread implements RunningBroker {
     });
     this.stopped = this.#exited.then(() => {
       this.#hasExited = true;
-      for (const { reject } of this.#asked.values()) reject(hasStopped());
+      for (const { reject } of this.#asked.values()) reject(new BrokerStoppedError());
       this.#asked.clear();
       const crash = this.#crash ?? new BrokerCrashedError("The broker's thread ended by itself.");
       if (!this.#isReady) onFailed(crash);
@@ -153,7 +153,7 @@ class BrokerThread implements RunningBroker {
   }
 
   #ask<Question extends keyof Answers>(question: Question): Promise<Answers[Question]> {
-    if (this.#hasExited) return Promise.reject(hasStopped());
+    if (this.#hasExited) return Promise.reject(new BrokerStoppedError());
     const id = (this.#lastQuestion += 1);
     return new Promise<Answers[Question]>((resolve, reject) => {
       this.#asked.set(id, { resolve, reject });

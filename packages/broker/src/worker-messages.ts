@@ -33,6 +33,7 @@ export type FromWorker =
   | { readonly type: 'failed'; readonly error: WorkerErrorMessage }
   | { readonly type: 'stopped'; readonly error: WorkerErrorMessage | null }
   | { readonly type: 'answer'; readonly id: number; readonly answer: Answers[keyof Answers] }
+  | { readonly type: 'refused'; readonly id: number; readonly error: WorkerErrorMessage }
   /** One line of pino's JSON. */
   | { readonly type: 'log'; readonly line: string };
 

@@ -85,6 +85,9 @@ export const CLEANER_SLICE_MS = 3;
 /** Batch headers are counted in steps of about so many bytes of segment. */
 export const COUNT_STEP_BYTES = 1_048_576;
 
+/** Segments that become one in a pass of a running cleaner: its owner renames them in one turn of the event loop. */
+export const SEGMENTS_PER_GROUP = 32;
+
 /** The least that a cleaner's read and write buffer have, bytes. */
 export const MIN_CLEANER_BUFFER_BYTES = 4_096;
 

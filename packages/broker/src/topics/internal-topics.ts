@@ -1,5 +1,6 @@
 import type { BrokerConfig } from '../config.ts';
 import { BrokerInvariantError } from '../errors.ts';
+import { LEAST_SEGMENT_BYTES } from '../limits.ts';
 import type { NewTopic } from './registry.ts';
 import { CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC } from './topic.ts';
 
@@ -13,7 +14,7 @@ export function internalTopic(name: string, config: BrokerConfig): NewTopic {
         configs: new Map([
           ['cleanup.policy', 'compact'],
           ['compression.type', 'producer'],
-          ['segment.bytes', String(config['offsets.topic.segment.bytes'])],
+          segmentBytes(config['offsets.topic.segment.bytes']),
         ]),
       };
     case TRANSACTION_STATE_TOPIC:
@@ -25,10 +26,16 @@ export function internalTopic(name: string, config: BrokerConfig): NewTopic {
           ['compression.type', 'uncompressed'],
           ['min.insync.replicas', '1'],
           ['unclean.leader.election.enable', 'false'],
-          ['segment.bytes', String(config['transaction.state.log.segment.bytes'])],
+          segmentBytes(config['transaction.state.log.segment.bytes']),
         ]),
       };
     default:
       throw new BrokerInvariantError(`${name} is no internal topic`);
   }
+}
+
+/** Small segments, as tests want them, are not for `segment.bytes`. */
+function segmentBytes(bytes: number): [string, string] {
+  const name = bytes < LEAST_SEGMENT_BYTES ? 'internal.segment.bytes' : 'segment.bytes';
+  return [name, String(bytes)];
 }

@@ -8,6 +8,7 @@ export function cleaningTaskOf(
   log: Log,
   range: Pick<CleanableRange, 'firstDirtyOffset' | 'firstUncleanableOffset'>,
   nowMs: number,
+  maxGroupSegments = Infinity,
 ): CleaningTask {
   const { firstDirtyOffset, firstUncleanableOffset } = range;
   const { segments, config } = log;
@@ -34,6 +35,7 @@ export function cleaningTaskOf(
     settings: {
       segmentBytes: config.segmentBytes,
       segmentIndexBytes: config.segmentIndexBytes,
+      maxGroupSegments,
       indexIntervalBytes: config.indexIntervalBytes,
       deleteRetentionMs: config.deleteRetentionMs,
       maxDecompressedMessageBytes: config.maxDecompressedMessageBytes,

@@ -24,6 +24,8 @@ export interface LastOfProducer {
 export interface CleaningSettings {
   readonly segmentBytes: number;
   readonly segmentIndexBytes: number;
+  /** Segments that may become one; Infinity: any number, as in Kafka. */
+  readonly maxGroupSegments: number;
   readonly indexIntervalBytes: number;
   readonly deleteRetentionMs: number;
   readonly maxDecompressedMessageBytes: number;

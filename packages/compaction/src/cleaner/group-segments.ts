@@ -4,13 +4,13 @@ import type { CleaningTask, SourceSegment } from './cleaning-task.ts';
 /**
  * Puts neighbouring segments together as long as what replaces them surely fits into one: by
  * bytes, by index bytes, and by offsets, whose last is told by where the next segment begins. An
- * empty segment always fits (KAFKA-12889).
+ * empty segment always fits (KAFKA-12889). What there are too many of waits for the next pass.
  */
 export function groupSegments(
   segments: readonly SourceSegment[],
   task: Pick<CleaningTask, 'settings' | 'firstUncleanableOffset'>,
 ): SourceSegment[][] {
-  const { segmentBytes, segmentIndexBytes } = task.settings;
+  const { segmentBytes, segmentIndexBytes, maxGroupSegments } = task.settings;
   const groups: SourceSegment[][] = [];
   let group: SourceSegment[] = [];
   let bytes = 0;
@@ -21,6 +21,7 @@ export function groupSegments(
     const first = group[0];
     const fits =
       first !== undefined &&
+      group.length < maxGroupSegments &&
       bytes + segment.sizeBytes <= segmentBytes &&
       offsetIndexBytes + segment.offsetIndexBytes <= segmentIndexBytes &&
       timeIndexBytes + segment.timeIndexBytes <= segmentIndexBytes &&

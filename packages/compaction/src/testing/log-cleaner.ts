@@ -105,8 +105,8 @@ export class CleanerFixture {
     await settled();
   }
 
-  metric(name: string): number | undefined {
-    return this.cleaner.metrics().find((metric) => metric.name === name)?.value;
+  async metric(name: string): Promise<number | undefined> {
+    return (await this.cleaner.metrics()).find((metric) => metric.name === name)?.value;
   }
 }
 

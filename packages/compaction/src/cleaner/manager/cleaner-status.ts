@@ -7,6 +7,7 @@ import type { CleaningDescription } from '../describe-cleaning.ts';
 import type { IoThrottle } from '../threads/io-throttle.ts';
 import type { CleanerManager, Uncleanable } from './cleaner-manager.ts';
 import type { CleaningState } from './cleaning-states.ts';
+import { loadFigures, Slices } from './figures.ts';
 
 /** One value under the name that Kafka gives it. */
 export interface CleanerMetric {
@@ -88,7 +89,7 @@ interface StatusContext {
 }
 
 /** The metrics of Kafka's LogCleaner and LogCleanerManager, as they are now. */
-export function cleanerMetrics(context: StatusContext): CleanerMetric[] {
+export async function cleanerMetrics(context: StatusContext): Promise<CleanerMetric[]> {
   const { logDir, clock, manager, figures, throttle, deadThreadCount } = context;
   const { atMs, maxDirtyRatio, maxCompactionDelayMs } = manager.figures;
   const nowMs = clock.now();
@@ -105,8 +106,8 @@ export function cleanerMetrics(context: StatusContext): CleanerMetric[] {
   const whole = of('LogCleanerManager');
   const directory = of('LogCleanerManager', { logDirectory: logDir.path });
   let uncleanableBytes = 0;
-  for (const log of manager.uncleanable.keys()) {
-    uncleanableBytes += descriptionOf(context, log, nowMs)?.range.compactableBytes ?? 0;
+  for (const log of [...manager.uncleanable.keys()]) {
+    uncleanableBytes += (await descriptionOf(context, log, nowMs))?.range.compactableBytes ?? 0;
   }
   return [
     cleaner('max-buffer-utilization-percent', Math.floor(100 * figures.maxMapUtilization)),
@@ -128,18 +129,20 @@ export function cleanerMetrics(context: StatusContext): CleanerMetric[] {
   ];
 }
 
-export function cleanerStatus(context: StatusContext): CleanerStatus {
+export async function cleanerStatus(context: StatusContext): Promise<CleanerStatus> {
   const { logDir, clock, manager, figures, throttle } = context;
   const nowMs = clock.now();
   const partitions: CleanedPartition[] = [];
-  for (const log of logDir.logs()) {
-    if (!log.config.cleanupPolicy.compact || log.isClosed) continue;
+  for (const log of [...logDir.logs()]) {
+    if (!log.config.cleanupPolicy.compact) continue;
+    const description = await descriptionOf(context, log, nowMs);
+    if (log.isClosed) continue;
     partitions.push({
       topic: log.topic,
       partition: log.partition,
       state: manager.stateOf(log),
       uncleanable: manager.uncleanable.get(log) ?? null,
-      description: descriptionOf(context, log, nowMs),
+      description,
     });
   }
   return {
@@ -152,13 +155,15 @@ export function cleanerStatus(context: StatusContext): CleanerStatus {
   };
 }
 
-function descriptionOf(
-  { logDir }: StatusContext,
+async function descriptionOf(
+  { logDir, clock }: StatusContext,
   log: Log,
   nowMs: number,
-): CleaningDescription | null {
+): Promise<CleaningDescription | null> {
+  const checkpoint = logDir.cleanerOffsets.get(log.name);
   try {
-    return describeCleaning(log, logDir.cleanerOffsets.get(log.name), nowMs);
+    await loadFigures(log, checkpoint ?? log.logStartOffset, new Slices(clock));
+    return describeCleaning(log, checkpoint, nowMs);
   } catch {
     // What it was is told by the partition's being uncleanable.
     return null;

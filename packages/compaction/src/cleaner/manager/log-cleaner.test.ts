@@ -109,8 +109,22 @@ describe('a cleaner', () => {
     expect(valuesOf(one)).toHaveLength(32);
     await fixture.advance(1);
     expect(valuesOf(one)).toHaveLength(2);
-    expect(fixture.metric('time-since-last-run-ms')).toBe(0);
-    expect(fixture.metric('cleaner-recopy-percent')).toBe(6);
+    expect(await fixture.metric('time-since-last-run-ms')).toBe(0);
+    expect(await fixture.metric('cleaner-recopy-percent')).toBe(6);
+  });
+
+  it('replaces only so many segments in one turn; the next pass goes on', async () => {
+    const fixture = await open();
+    const log = fixture.log('t');
+    for (let segment = 0; segment < 100; segment++) fillSegment(log, 1);
+    fixture.cleaner.start();
+    await fixture.advance(0);
+    const bases = (): number[] => log.segments.map(({ baseOffset }) => Number(baseOffset));
+    expect(bases()).toEqual([0, 32, 64, 96, 100]);
+    for (let segment = 0; segment < 100; segment++) fillSegment(log, 1);
+    await fixture.advance(BACKOFF_MS);
+    expect(bases()[1]).toBeGreaterThan(100);
+    expect(valuesOf(log)).toEqual(['value-0']);
   });
 
   it('goes on where it was after a restart', async () => {
@@ -124,7 +138,7 @@ describe('a cleaner', () => {
     const again = await open({ disk: first.disk, clock: first.clock });
     again.cleaner.start();
     await again.advance(0);
-    expect(again.cleaner.status()).toMatchObject({
+    expect(await again.cleaner.status()).toMatchObject({
       passCount: 0,
       partitions: [{ description: { reason: 'nothing-dirty', range: { firstDirtyOffset: 10n } } }],
     });
@@ -149,10 +163,10 @@ describe('a cleaner', () => {
       fixture.disk.contentOf(`${bad.directory}/00000000000000000000.log`).toString('hex'),
     ).toBe(before);
     expect(filesOf(fixture, bad, '.cleaned')).toEqual([]);
-    expect(fixture.metric('uncleanable-partitions-count')).toBe(2);
-    expect(fixture.metric('uncleanable-bytes')).toBe(2 * (before.length / 2));
+    expect(await fixture.metric('uncleanable-partitions-count')).toBe(2);
+    expect(await fixture.metric('uncleanable-bytes')).toBe(2 * (before.length / 2));
     expect(fixture.messages('error')).toHaveLength(2);
-    const [shown] = fixture.cleaner.status().partitions;
+    const [shown] = (await fixture.cleaner.status()).partitions;
     expect(shown).toMatchObject({
       topic: 'bad',
       state: 'none',
@@ -166,7 +180,7 @@ describe('a cleaner', () => {
     await fixture.cleaner.configChanged(bad);
     await settled();
     expect(valuesOf(bad)).toHaveLength(2);
-    expect(fixture.metric('uncleanable-partitions-count')).toBe(1);
+    expect(await fixture.metric('uncleanable-partitions-count')).toBe(1);
   });
 
   it('on a full disk leaves the log as it was, says so once, and cleans it when there is room', async () => {
@@ -190,7 +204,7 @@ describe('a cleaner', () => {
     expect(fixture.lines.find(({ level }) => level === 'warn')?.context['err']).toBeInstanceOf(
       StorageFullError,
     );
-    expect(fixture.metric('uncleanable-partitions-count')).toBe(0);
+    expect(await fixture.metric('uncleanable-partitions-count')).toBe(0);
     fixture.disk.onOperation = null;
     await fixture.advance(BACKOFF_MS);
     expect(valuesOf(full)).toHaveLength(2);
@@ -334,12 +348,12 @@ describe('a thread', () => {
     await fixture.advance(0);
     const [thread] = threads as [HeldThread];
     for (let death = 0; death <= CLEANER_THREAD_RESTARTS; death++) {
-      expect(fixture.metric('DeadThreadCount')).toBe(0);
+      expect(await fixture.metric('DeadThreadCount')).toBe(0);
       thread.fail(new CleanerThreadError('a cleaner thread died: out of memory'));
       await settled();
     }
-    expect(fixture.metric('DeadThreadCount')).toBe(1);
-    expect(fixture.cleaner.status()).toMatchObject({
+    expect(await fixture.metric('DeadThreadCount')).toBe(1);
+    expect(await fixture.cleaner.status()).toMatchObject({
       threadDeathCount: CLEANER_THREAD_RESTARTS + 1,
     });
     expect(fixture.messages('error')).toEqual([
@@ -358,7 +372,7 @@ describe('a thread', () => {
 
     await fixture.cleaner.reconfigure({ ...SETTINGS, backoffMs: 1_000 });
     await fixture.advance(1_000);
-    expect(fixture.metric('DeadThreadCount')).toBe(0);
+    expect(await fixture.metric('DeadThreadCount')).toBe(0);
     expect(threads[1]?.tasks).toHaveLength(1);
   });
 
@@ -387,13 +401,13 @@ describe('other settings', () => {
     fillSegment(log, 100);
     fixture.cleaner.start();
     await fixture.advance(0);
-    expect(fixture.metric('cleaner-recopy-percent')).toBe(2);
+    expect(await fixture.metric('cleaner-recopy-percent')).toBe(2);
     await fixture.cleaner.reconfigure({ ...SETTINGS, threads: 2, backoffMs: 10 });
-    expect(fixture.cleaner.status()).toMatchObject({ threadCount: 2, passCount: 1 });
-    expect(fixture.metric('cleaner-recopy-percent')).toBe(2);
+    expect(await fixture.cleaner.status()).toMatchObject({ threadCount: 2, passCount: 1 });
+    expect(await fixture.metric('cleaner-recopy-percent')).toBe(2);
     fillSegment(log, 100);
     await fixture.advance(10);
-    expect(fixture.cleaner.status().passCount).toBe(2);
+    expect((await fixture.cleaner.status()).passCount).toBe(2);
   });
 
   it('reconfigureLogCleanerIoMaxBytesPerSecond: the rate changes while a pass goes on', async () => {
@@ -419,9 +433,9 @@ describe('other settings', () => {
   it('before the start are those that it starts with', async () => {
     const fixture = await open();
     await fixture.cleaner.reconfigure({ ...SETTINGS, threads: 2 });
-    expect(fixture.cleaner.status().threadCount).toBe(0);
+    expect((await fixture.cleaner.status()).threadCount).toBe(0);
     fixture.cleaner.start();
-    expect(fixture.cleaner.status().threadCount).toBe(2);
+    expect((await fixture.cleaner.status()).threadCount).toBe(2);
   });
 });
 
@@ -429,9 +443,14 @@ it('KAFKA-13305: shows partitions that have no checkpoint', async () => {
   const fixture = await open();
   fixture.log('t', COMPACT);
   fixture.log('plain', { 'cleanup.policy': 'delete' });
-  expect(fixture.metric('uncleanable-bytes')).toBe(0);
+  expect(await fixture.metric('uncleanable-bytes')).toBe(0);
   expect(
-    fixture.cleaner.metrics().map(({ group, type, name, tags }) => [group, type, name, tags]),
+    (await fixture.cleaner.metrics()).map(({ group, type, name, tags }) => [
+      group,
+      type,
+      name,
+      tags,
+    ]),
   ).toEqual([
     ['kafka.log', 'LogCleaner', 'max-buffer-utilization-percent', {}],
     ['kafka.log', 'LogCleaner', 'cleaner-recopy-percent', {}],
@@ -444,5 +463,5 @@ it('KAFKA-13305: shows partitions that have no checkpoint', async () => {
     ['kafka.log', 'LogCleanerManager', 'max-dirty-percent', {}],
     ['kafka.log', 'LogCleanerManager', 'time-since-last-run-ms', {}],
   ]);
-  expect(fixture.cleaner.status().partitions.map(({ topic }) => topic)).toEqual(['t']);
+  expect((await fixture.cleaner.status()).partitions.map(({ topic }) => topic)).toEqual(['t']);
 });

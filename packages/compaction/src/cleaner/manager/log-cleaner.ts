@@ -3,10 +3,12 @@ import {
   CLEANER_THREAD_IDLE_MS,
   CLEANER_THREAD_RESTARTS,
   MIN_CLEANER_BUFFER_BYTES,
+  SEGMENTS_PER_GROUP,
 } from '../../limits.ts';
 import type { LogDir } from '../../log-dir/log-dir.ts';
 import type { Log } from '../../log/log.ts';
 import type { Clock } from '../../platform/clock.ts';
+import { yieldToEventLoop } from '../../platform/event-loop.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { cleaningTaskOf } from '../cleaning-task-of.ts';
 import type { CleanedGroup, CleaningReport } from '../cleaning-task.ts';
@@ -131,12 +133,12 @@ export class LogCleaner {
   }
 
   /** Under Kafka's names, group `kafka.log`. */
-  metrics(): CleanerMetric[] {
+  metrics(): Promise<CleanerMetric[]> {
     return cleanerMetrics(this.#statusContext());
   }
 
   /** Every compacted log with its regions, and what the cleaner makes of it. */
-  status(): CleanerStatus {
+  status(): Promise<CleanerStatus> {
     return cleanerStatus(this.#statusContext());
   }
 
@@ -244,7 +246,10 @@ export class LogCleaner {
     try {
       await loadTransactions(log, new Slices(this.#clock));
       this.#ensureWanted(loop, log);
-      const task = cleaningTaskOf(log, range, nowMs);
+      const task = cleaningTaskOf(log, range, nowMs, SEGMENTS_PER_GROUP);
+      // Starting a thread takes its time, too.
+      await yieldToEventLoop();
+      this.#ensureWanted(loop, log);
       const report = await loop.thread.run(task, (group) => this.#swap(log, group));
       await this.#manager.succeed(log, report.nextFirstDirtyOffset);
       loop.deaths = 0;
