@@ -1,4 +1,4 @@
-import { systemClock, type CleaningControl, type Log } from '@millrace/compaction';
+import { systemClock, type CleaningControl, type Clock, type Log } from '@millrace/compaction';
 import { PROGRESS_INTERVAL_MS } from './limits.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -6,20 +6,23 @@ const MIB = 1_048_576;
 
 /** A line on stderr now and then, of passes that take long enough to be wondered about. */
 export class CleanProgress {
-  readonly #terminal: Terminal;
-  #nextMs = systemClock.monotonicMs() + PROGRESS_INTERVAL_MS;
+  readonly #terminal: Pick<Terminal, 'err'>;
+  readonly #clock: Clock;
+  #nextMs: number;
 
-  constructor(terminal: Terminal) {
+  constructor(terminal: Pick<Terminal, 'err'>, clock: Clock = systemClock) {
     this.#terminal = terminal;
+    this.#clock = clock;
+    this.#nextMs = clock.monotonicMs() + PROGRESS_INTERVAL_MS;
   }
 
-  of(log: Log): CleaningControl {
+  of(log: Pick<Log, 'name' | 'sizeInBytes'>): CleaningControl {
     let bytes = 0;
     return {
       ensureWanted: () => undefined,
       throttle: (more) => {
         bytes += more;
-        const nowMs = systemClock.monotonicMs();
+        const nowMs = this.#clock.monotonicMs();
         if (nowMs < this.#nextMs) return;
         this.#nextMs = nowMs + PROGRESS_INTERVAL_MS;
         const size = Math.round(log.sizeInBytes / MIB);

@@ -176,6 +176,18 @@ describe('batches, where other cleaners have gone wrong', () => {
     expect(seen(log)).toEqual(['2 b=1']);
   });
 
+  it('KAFKA-7556: the log starts where it did; whoever begins there gets the first survivor', async () => {
+    const made = await newMemoryLog(COMPACT);
+    const { log } = made;
+    for (let i = 0; i < 5; i++) append(log, { key: 'k', value: String(i) });
+    log.roll();
+    await clean(made);
+    expect(log.logStartOffset).toBe(0n);
+    for (let offset = 0n; offset <= 4n; offset++) {
+      expect(log.read(offset, 1_000).records.readBigInt64BE(0)).toBe(4n);
+    }
+  });
+
   it('KAFKA-13305: a log without a checkpoint is dirty from its start', async () => {
     const { log } = await newMemoryLog(COMPACT);
     append(log, { key: 'a', value: '1' });

@@ -143,6 +143,26 @@ describe('what is above the high watermark', () => {
 });
 
 describe('a directory that is cleaned', () => {
+  it('knows nothing of a partition that was moved away, and begins anew with one that came (KAFKA-8362)', async () => {
+    const from = await filled();
+    const to = await filled();
+    from.writeFile(`${ROOT}/cleaner-offset-checkpoint`, Buffer.from('0\n1\nt 0 20\n'));
+    to.rename(`${ROOT}/t-0`, `${ROOT}/u-0`);
+    to.makeDirectory(`${ROOT}/t-0`);
+    for (const { name } of from.list(`${ROOT}/t-0`)) {
+      to.writeFile(`${ROOT}/t-0/${name}`, from.readFile(`${ROOT}/t-0/${name}`));
+    }
+    await from.removeTree(`${ROOT}/t-0`);
+    from.makeDirectory(`${ROOT}/v-0`);
+    await (await openForCleaning(ROOT, optionsOf(from))).close();
+    expect(from.readFile(`${ROOT}/cleaner-offset-checkpoint`).toString()).toBe('0\n0\n');
+    await clean(to);
+    expect(to.readFile(`${ROOT}/cleaner-offset-checkpoint`).toString()).toBe('0\n1\nt 0 20\n');
+    await looked(to, (dir) => {
+      expect(readAll(dir.log('t', 0) as Log)).toHaveLength(7);
+    });
+  });
+
   it('has all of its last values after a full disk at any write, and is cleaned once there is room', async () => {
     const table = await looked(await filled(), (dir) => tableOf(dir.log('t', 0) as Log));
     let failures = 0;
