@@ -6,12 +6,11 @@ import { LatestOffsets } from './latest-offsets.ts';
 
 /** Int32s of a slot: four of the hash, two of the offset. */
 const SLOT_WORDS = OFFSET_MAP_SLOT_BYTES / 4;
-/** How much of its memory a map begins with (an eighth, thrice), and by what it takes more. */
-const INITIAL_SHARE = 8 ** -3;
+/** By what a crowded map takes more of its memory. */
 const GROWTH = 8;
-/** Keys per slot at which it does. */
+/** Keys per slot at which it is crowded. */
 const CROWDED = 0.75;
-/** With less than this it is not worth it. */
+/** It begins with the least that leads to all of it in whole steps, but not with less than this. */
 const MIN_SLOTS = 4_096;
 
 /**
@@ -49,11 +48,18 @@ export class OffsetMap {
     // One more stays empty whatever the load factor: a search for an unknown key ends there.
     this.#slots = new Int32Array((this.slotCount + 1) * SLOT_WORDS);
     this.#hash = KeyHash.random(random);
-    this.#use(this.slotCount * INITIAL_SHARE);
+    this.#useFirstSlots();
+  }
+
+  #useFirstSlots(): void {
+    let slots = this.slotCount;
+    // Rounded up, so that the last step ends with all of them and starts with an eighth.
+    while (slots / GROWTH >= MIN_SLOTS) slots = Math.ceil(slots / GROWTH);
+    this.#use(slots);
   }
 
   #use(slots: number): void {
-    this.#usedSlots = Math.min(this.slotCount, Math.max(MIN_SLOTS, Math.floor(slots)));
+    this.#usedSlots = Math.min(this.slotCount, slots);
     this.#growAt =
       this.#usedSlots < this.slotCount ? Math.floor(this.#usedSlots * CROWDED) : Infinity;
   }
@@ -75,7 +81,7 @@ export class OffsetMap {
   reset(firstOffset: bigint, endOffset: bigint): void {
     this.#slots.fill(0, 0, (this.#usedSlots + 1) * SLOT_WORDS);
     this.#keyCount = 0;
-    this.#use(this.slotCount * INITIAL_SHARE);
+    this.#useFirstSlots();
     this.latest.reset(firstOffset, endOffset);
   }
 
