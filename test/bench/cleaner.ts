@@ -67,7 +67,7 @@ export const cleaner: Suite = {
     try {
       const cases = rows.filter((row) => row in CASES);
       const figures = cases.length > 0 ? await againstKafka(cases, options, root) : [];
-      if (rows.includes(MEMORY)) figures.push(print(await memory(options, root)));
+      if (rows.includes(MEMORY)) figures.push(await memory(options, root));
       const lengths = rows.filter((row) => row in LENGTHS);
       if (lengths.length > 0) figures.push(...(await byLength(lengths, options, root)));
       return figures;
@@ -138,7 +138,8 @@ async function memory(options: BenchOptions, root: string): Promise<Figure> {
   console.log(stdout.trim());
   const { idleKib, peakKib } = JSON.parse(stdout) as CleanerMemory;
   const limit = MAP_BYTES / MIB + BESIDE_THE_MAP_MIB;
-  const measured = figure(MEMORY, [(peakKib - idleKib) / KIB_PER_MIB], [limit], 'MiB', 'lower');
+  const taken = (peakKib - idleKib) / KIB_PER_MIB;
+  const measured = print(figure(MEMORY, [taken], [limit], 'MiB', 'lower'));
   demandRatio(measured, 1);
   return measured;
 }

@@ -119,10 +119,6 @@ export function encode(source: usize, end: usize, target: usize): i32 {
         continue;
       }
       attempts = 1 << PATIENCE_BITS;
-      while (ip > anchor && from > source && load<u8>(ip - 1) == load<u8>(from - 1)) {
-        ip--;
-        from--;
-      }
       const matchEnd = endOfMatch(ip + MIN_MATCH, from + MIN_MATCH, lastMatched);
       const literals = <u32>(ip - anchor);
       const length = <u32>(matchEnd - ip) - MIN_MATCH;
@@ -139,8 +135,6 @@ export function encode(source: usize, end: usize, target: usize): i32 {
       if (length >= LONG) op = putLength(op, length - LONG);
       ip = matchEnd;
       anchor = matchEnd;
-      if (ip <= lastStart)
-        store<u16>(slotOf(load<u64>(ip - 2), hashedBits), <u32>(ip - 2 - source));
     }
   }
   const literals = <u32>(end - anchor);

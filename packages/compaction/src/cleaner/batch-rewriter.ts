@@ -23,6 +23,8 @@ const NO_TIMESTAMP = -1n;
 
 /** What a record may grow by when its timestamp is counted from elsewhere. */
 const MAX_GROWTH_BYTES = 11;
+/** From this mean size on, copying records one by one costs less than copying those in between. */
+const LARGE_RECORD_BYTES = 512;
 const INITIAL_RECORDS = 1_024;
 const INITIAL_SCRATCH_BYTES = 65_536;
 
@@ -143,7 +145,7 @@ export class BatchRewriter {
   /**
    * Puts the kept records at `target[position...]` with their times counted from `base`; where they end. All
    * records come over in one copy, behind the room that longer deltas might take, and are
-   * then moved to the front: that costs no object per record.
+   * then moved to the front: that costs no object per record. Large ones are worth one.
    */
   #moveRecords(
     scanner: RecordScanner,
@@ -154,6 +156,12 @@ export class BatchRewriter {
     position: number,
   ): number {
     const { count } = this;
+    if (
+      oldBase === base &&
+      scanner.end - scanner.start >= scanner.recordCount * LARGE_RECORD_BYTES
+    ) {
+      return this.#copyRuns(scanner.buffer, target, position);
+    }
     const from = position + count * MAX_GROWTH_BYTES;
     scanner.buffer.copy(target, from, scanner.start, scanner.end);
     // From here on positions are those in `target`.
@@ -183,7 +191,19 @@ export class BatchRewriter {
     return position;
   }
 
-  /** Records that stay as they are, neighbours together. */
+  /** Records that stay as they are, neighbours together, without what lies between them. */
+  #copyRuns(source: Buffer, target: Buffer, position: number): number {
+    const { count } = this;
+    for (let index = 0; index < count;) {
+      const start = this.#starts[index] as number;
+      let end = this.#ends[index++] as number;
+      while (index < count && this.#starts[index] === end) end = this.#ends[index++] as number;
+      position += source.copy(target, position, start, end);
+    }
+    return position;
+  }
+
+  /** The same of records that are in the target already. */
   #moveRuns(target: Buffer, position: number, moved: number): number {
     const { count } = this;
     for (let index = 0; index < count;) {

@@ -35,6 +35,7 @@ export function buildOffsetMap(pass: CleaningPass): bigint {
     if (reached > latest) latest = reached;
     break;
   }
+  pass.decoded.settle();
   return latest;
 }
 
@@ -84,12 +85,15 @@ const NONE = -2;
 
 /** ALL, or the offset delta of the last record that found room (NONE: not even the first did). */
 function putRecords(pass: CleaningPass, batch: RecordBatch): number {
-  const { map, scanner, stats, task } = pass;
+  const { map, scanner, decoded, stats, task } = pass;
   const base = batch.baseOffset;
   const firstDelta = base >= task.firstDirtyOffset ? 0 : Number(task.firstDirtyOffset - base);
   const high = batch.buffer.readInt32BE(batch.position);
   const low = batch.buffer.readUInt32BE(batch.position + 4);
-  scanner.open(batch);
+  const { recordCount } = batch;
+  const isDecoded = batch.codec !== 'none' && recordCount > 0;
+  const room = isDecoded ? decoded.roomFor(recordCount) : undefined;
+  scanner.open(batch, room);
   let lastDelta = NONE;
   let isCovered = firstDelta === 0;
   while (scanner.next()) {
@@ -106,6 +110,9 @@ function putRecords(pass: CleaningPass, batch: RecordBatch): number {
     }
     stats.mapRecordsRead++;
   }
-  if (isCovered) map.latest.cover(base, batch.nextOffset);
+  if (isCovered) {
+    map.latest.cover(base, batch.nextOffset);
+    if (room !== undefined) decoded.keep(base, scanner.buffer, room);
+  }
   return ALL;
 }

@@ -6,6 +6,7 @@ import { buildOffsetMap } from './build-map.ts';
 import { cleanSegments } from './clean-segments.ts';
 import { removeCleaned } from './cleaned-segments.ts';
 import type { CleanedGroup, CleaningReport, CleaningStats, CleaningTask } from './cleaning-task.ts';
+import { DecodedBatches } from './decoded-batches.ts';
 import { groupSegments } from './group-segments.ts';
 import type { CleaningPass, CleaningTools } from './pass.ts';
 import { RecordScanner } from './record-scanner.ts';
@@ -28,7 +29,8 @@ export function* cleanLog(
   const stats = newStats();
   const scanner = new RecordScanner(task.settings.maxDecompressedMessageBytes);
   const disk = checkedDisk(tools.disk);
-  const pass: CleaningPass = { ...tools, disk, task, scanner, stats };
+  const decoded = new DecodedBatches(tools.map);
+  const pass: CleaningPass = { ...tools, disk, task, scanner, decoded, stats };
   removeLeftovers(pass);
   const startedMs = clock.monotonicMs();
   const lastMappedOffset = buildOffsetMap(pass);

@@ -127,7 +127,7 @@ function keepSurvivors(
   batch: RecordBatch,
   isHorizonPassed: boolean,
 ): number {
-  const { map, scanner, stats } = pass;
+  const { map, scanner, decoded, stats } = pass;
   const { rewriter, lastMappedOffset } = state;
   const base = batch.baseOffset;
   const lastMappedDelta =
@@ -144,7 +144,7 @@ function keepSurvivors(
     return 0;
   }
   let tombstoneCount = 0;
-  scanner.open(batch);
+  scanner.open(batch, undefined, latestIndex < 0 ? undefined : decoded.find(base));
   while (scanner.next()) {
     const delta = scanner.offsetDelta;
     if (latestIndex >= 0) {

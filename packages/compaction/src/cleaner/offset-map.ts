@@ -30,6 +30,10 @@ export class OffsetMap {
   #keyCount = 0;
   /** Slots that are in use, so far; those behind them are empty. */
   #usedSlots = 0;
+  /** So many are in use at most before all of them are. */
+  readonly #fewSlots: number;
+  readonly #spare: Buffer;
+  #isSpareTaken = false;
   /** The key count at which more of them are. */
   #growAt = 0;
   readonly #slots: Int32Array;
@@ -48,6 +52,13 @@ export class OffsetMap {
     // One more stays empty whatever the load factor: a search for an unknown key ends there.
     this.#slots = new Int32Array((this.slotCount + 1) * SLOT_WORDS);
     this.#hash = KeyHash.random(random);
+    this.#fewSlots = Math.ceil(this.slotCount / GROWTH);
+    const usedBytes = (this.#fewSlots + 1) * OFFSET_MAP_SLOT_BYTES;
+    this.#spare = Buffer.from(
+      this.#slots.buffer,
+      Math.min(usedBytes, this.#slots.byteLength),
+      Math.max(0, this.#slots.byteLength - usedBytes),
+    );
     this.#useFirstSlots();
   }
 
@@ -105,12 +116,31 @@ export class OffsetMap {
     if (this.#keyCount >= this.#growAt) this.#grow();
   }
 
+  /**
+   * Memory that is not needed as long as no more than `keyCount` keys come; whatever is written to it lasts
+   * until then. undefined: there is none.
+   */
+  spareMemory(keyCount: number): Buffer | undefined {
+    if (
+      this.#usedSlots > this.#fewSlots ||
+      this.#keyCount + keyCount >= Math.floor(this.#fewSlots * CROWDED)
+    ) {
+      return undefined;
+    }
+    this.#isSpareTaken = true;
+    return this.#spare;
+  }
+
   /** Takes more of the memory. What is in use, an eighth at most, is copied for it. */
   #grow(): void {
     const slots = this.#slots;
     const old = slots.slice(0, (this.#usedSlots + 1) * SLOT_WORDS);
     slots.fill(0, 0, old.length);
     this.#use(this.#usedSlots * GROWTH);
+    if (this.#isSpareTaken && this.#usedSlots > this.#fewSlots) {
+      this.#spare.fill(0);
+      this.#isSpareTaken = false;
+    }
     const slotCount = this.#usedSlots + 1;
     for (let from = 0; from < old.length; from += SLOT_WORDS) {
       const h0 = old[from] as number;

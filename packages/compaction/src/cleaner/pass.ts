@@ -1,6 +1,7 @@
 import type { Clock } from '../platform/clock.ts';
 import type { Disk } from '../platform/disk.ts';
 import type { CleaningControl, CleaningStats, CleaningTask } from './cleaning-task.ts';
+import type { DecodedBatches } from './decoded-batches.ts';
 import type { OffsetMap } from './offset-map.ts';
 import type { RecordScanner } from './record-scanner.ts';
 
@@ -18,5 +19,6 @@ export interface CleaningTools {
 export interface CleaningPass extends CleaningTools {
   readonly task: CleaningTask;
   readonly scanner: RecordScanner;
+  readonly decoded: DecodedBatches;
   readonly stats: CleaningStats;
 }

@@ -1,5 +1,5 @@
 import { BATCH_HEADER_BYTES, CorruptRecordError, decompress } from '@millrace/protocol';
-import type { RecordBatch } from '@millrace/protocol';
+import type { Codec, RecordBatch } from '@millrace/protocol';
 import { MAX_DECOMPRESSION_ROOM_BYTES } from '../limits.ts';
 
 const MIN_RECORD_BYTES = 7;
@@ -50,8 +50,11 @@ export class RecordScanner {
     this.#maxDecompressedBytes = maxDecompressedBytes;
   }
 
-  /** Starts on a batch, decompressing it if need be. Throws CorruptRecordError. */
-  open(batch: RecordBatch): void {
+  /**
+   * Starts on a batch, decompressing it if need be, into `room` if that is given and large enough, and not if
+   * its records are there already. Throws CorruptRecordError.
+   */
+  open(batch: RecordBatch, room?: Buffer, decoded?: Buffer): void {
     const start = batch.position + BATCH_HEADER_BYTES;
     const end = batch.position + batch.sizeInBytes;
     const { codec, recordCount, baseOffset } = batch;
@@ -64,13 +67,9 @@ export class RecordScanner {
       this.start = start;
       this.end = end;
     } else {
-      const what = `the batch at offset ${String(baseOffset)}`;
-      const source = batch.buffer.subarray(start, end);
-      this.#room ??= Buffer.allocUnsafeSlow(INITIAL_ROOM_BYTES);
-      this.buffer = decompress(codec, source, this.#maxDecompressedBytes, what, this.#room);
+      this.buffer = decoded ?? this.#decompress(batch, codec, start, end, room);
       this.start = 0;
       this.end = this.buffer.length;
-      this.#maybeGrowRoom(this.#room.length);
     }
     this.#position = this.start;
     const bytes = this.end - this.start;
@@ -82,12 +81,23 @@ export class RecordScanner {
     }
   }
 
-  /** So that the next batch of this size fits. */
-  #maybeGrowRoom(roomBytes: number): void {
-    const wanted = this.end * 2;
-    if (wanted > roomBytes && wanted <= MAX_DECOMPRESSION_ROOM_BYTES) {
+  #decompress(
+    batch: RecordBatch,
+    codec: Codec,
+    start: number,
+    end: number,
+    room: Buffer | undefined,
+  ): Buffer {
+    const what = `the batch at offset ${String(batch.baseOffset)}`;
+    const source = batch.buffer.subarray(start, end);
+    const own = (this.#room ??= Buffer.allocUnsafeSlow(INITIAL_ROOM_BYTES));
+    const records = decompress(codec, source, this.#maxDecompressedBytes, what, room ?? own);
+    // So that the next batch of this size fits.
+    const wanted = records.length * 2;
+    if (wanted > own.length && wanted <= MAX_DECOMPRESSION_ROOM_BYTES) {
       this.#room = Buffer.allocUnsafeSlow(wanted);
     }
+    return records;
   }
 
   /** False after the last. */
