@@ -257,7 +257,7 @@ describe('clean', () => {
       const before = await everything(join(root, 'a-0'));
       const { code, out, err } = await millrace('clean', '--dir', root, ...COMPACT);
       expect(code).toBe(1);
-      expect(err).toContain('1 log could not be cleaned, and is as before');
+      expect(err).toContain('1 log could not be cleaned; the segments in question are as before');
       expect(err).toContain(`${logFile('a-0')} at byte ${damagedAt}: the stored CRC`);
       expect(out).toMatch(/b-0: eligible.*\n(.*\n)*.*cleaned: /);
       expect(await checkpoint()).toBe('0\n1\nb 0 9\n');

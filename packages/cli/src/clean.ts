@@ -96,7 +96,7 @@ async function clean(names: string[], options: Options, terminal: Terminal): Pro
   if (failures.length === 0) return;
   throw new CommandError(
     'LOG_NOT_CLEANED',
-    `${counted(failures.length, 'log')} could not be cleaned, and ${failures.length === 1 ? 'is' : 'are'} as before:\n` +
+    `${counted(failures.length, 'log')} could not be cleaned; the segments in question are as before:\n` +
       failures.map((line) => `- ${line}`).join('\n'),
   );
 }
