@@ -10,12 +10,17 @@ const CONFIG = {
   'offsets.topic.num.partitions': 4,
   'transaction.state.log.num.partitions': 4,
   'transaction.abort.timed.out.transaction.cleanup.interval.ms': 500,
+  // Compaction while the run goes on, also of what the coordinators live from.
+  'offsets.topic.segment.bytes': 50_000,
+  'transaction.state.log.segment.bytes': 50_000,
+  'log.cleaner.backoff.ms': 500,
+  'log.segment.delete.delay.ms': 1_000,
 };
 
 /** The embedded broker in a process of its own, always on the same directory and port. */
 export class EmbeddedCluster implements ChaosCluster {
   readonly replicationFactor = -1;
-  readonly isCompacting = false;
+  readonly isCompacting = true;
   readonly #dataDir: string;
   readonly #log: WriteStream;
   readonly #faults: string[] = [];
