@@ -12,9 +12,13 @@ const options = {
   hookTimeout: 120_000,
 };
 
+/** Tests that replace modules, or look at what the process as a whole has. */
+const ISOLATED = '**/*.isolated.test.ts';
+
 /** The rungs of the ladder, so that each can run alone: `npm test -- --project unit`. */
 const rungs: Record<string, string[]> = {
   unit: ['packages/*/src/**/*.test.ts', 'test/support/**/*.test.ts', 'test/bench/**/*.test.ts'],
+  isolated: [`packages/*/src/${ISOLATED}`],
   house: ['test/house/**/*.test.ts'],
   contract: ['test/contract/**/*.test.ts'],
   golden: [
@@ -28,6 +32,9 @@ const rungs: Record<string, string[]> = {
   interop: ['test/interop/**/*.test.ts'],
 };
 
+/** Those whose files may run one after the other with the same modules: loading them anew takes longer than most tests. */
+const withSharedModules = new Set(['unit', 'golden', 'contract', 'interop']);
+
 /** Those whose files have a Kafka in common. */
 const withSharedKafka = new Set(['contract', 'interop']);
 
@@ -40,6 +47,8 @@ export default defineConfig({
         ...options,
         name,
         include,
+        isolate: !withSharedModules.has(name),
+        exclude: name === 'isolated' ? options.exclude : [...options.exclude, ISOLATED],
         globalSetup: withSharedKafka.has(name) ? ['test/support/shared-kafka.ts'] : [],
       },
     })),
