@@ -12,7 +12,7 @@ const TABLE_BYTES: usize = 1 << (<usize>HASH_BITS + 1);
 const HASH_FACTOR: u64 = 889523592379;
 /**
  * Five bytes are hashed, because the longer matches that this finds take less room and time, but four where
- * there are few matches to choose from.
+ * there are few matches to choose from. Only then is it worth the time to extend them to the front, too.
  */
 const FIVE_BYTES: u64 = 40;
 const FOUR_BYTES: u64 = 32;
@@ -104,7 +104,8 @@ export function encode(source: usize, end: usize, target: usize): i32 {
   let anchor = source;
   if (end - source > LAST_START) {
     memory.fill(TABLE, 0, TABLE_BYTES);
-    const hashedBits = end - source < FEW_BYTES ? FOUR_BYTES : FIVE_BYTES;
+    const isSmall = end - source < FEW_BYTES;
+    const hashedBits = isSmall ? FOUR_BYTES : FIVE_BYTES;
     const lastStart = end - LAST_START;
     const lastMatched = end - LAST_LITERALS;
     let ip = source + 1;
@@ -119,6 +120,12 @@ export function encode(source: usize, end: usize, target: usize): i32 {
         continue;
       }
       attempts = 1 << PATIENCE_BITS;
+      if (isSmall) {
+        while (ip > anchor && from > source && load<u8>(ip - 1) == load<u8>(from - 1)) {
+          ip--;
+          from--;
+        }
+      }
       const matchEnd = endOfMatch(ip + MIN_MATCH, from + MIN_MATCH, lastMatched);
       const literals = <u32>(ip - anchor);
       const length = <u32>(matchEnd - ip) - MIN_MATCH;
@@ -135,6 +142,9 @@ export function encode(source: usize, end: usize, target: usize): i32 {
       if (length >= LONG) op = putLength(op, length - LONG);
       ip = matchEnd;
       anchor = matchEnd;
+      if (isSmall && ip <= lastStart) {
+        store<u16>(slotOf(load<u64>(ip - 2), hashedBits), <u32>(ip - 2 - source));
+      }
     }
   }
   const literals = <u32>(end - anchor);
