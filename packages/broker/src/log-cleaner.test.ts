@@ -284,6 +284,26 @@ describe.skipIf(!isBuilt)('a compacted topic', () => {
     },
   );
 
+  it('is cleaned by several threads beside others', async () => {
+    const running = await start({ config: { 'log.cleaner.threads': 3 } });
+    const names = Array.from({ length: 6 }, (_, index) => `orders-${index}`);
+    const last = await Promise.all(
+      names.map(async (name) => {
+        await create(running, name);
+        return fill(running, name, 1_000, 5);
+      }),
+    );
+    await Promise.all(names.map((name) => isClean(running, name)));
+    for (const [index, name] of names.entries()) {
+      expect(lastValues(await read(running, name))).toEqual(last[index]);
+    }
+    expect(await running.broker.cleanerStatus()).toMatchObject({
+      threadCount: 3,
+      threadDeathCount: 0,
+    });
+    expect(loud(running.lines)).toEqual([]);
+  });
+
   it('is read by kafkajs to its end', async () => {
     const running = await start();
     await create(running, 'orders');

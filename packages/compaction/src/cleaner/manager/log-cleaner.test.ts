@@ -223,6 +223,42 @@ describe('a cleaner', () => {
     expect([log.logStartOffset, log.logEndOffset]).toEqual([10n, 10n]);
   });
 
+  it('killed at any moment leaves a log that the next one cleans to the same end', async () => {
+    const fill = (log: Log): void => {
+      for (let segment = 0; segment < 3; segment++) fillSegment(log, 5, 3, `s${String(segment)}`);
+    };
+    const whole = await open();
+    const expected = whole.log('t');
+    fill(expected);
+    await expected.flush();
+    const first = whole.disk.operationCount + 1;
+    whole.cleaner.start();
+    await whole.advance(0);
+    const last = whole.disk.operationCount;
+    expect(last - first).toBeGreaterThan(20);
+    for (let number = first; number <= last; number++) {
+      const fixture = await open();
+      const log = fixture.log('t');
+      fill(log);
+      await log.flush();
+      fixture.disk.killAt(number);
+      fixture.cleaner.start();
+      await fixture.advance(0);
+      expect(fixture.disk.isKilled, String(number)).toBe(true);
+
+      const disk = fixture.disk.afterKill();
+      const again = await open({ disk, clock: fixture.clock });
+      const found = again.dir.log('t', 0) as Log;
+      const checkpoint = again.dir.cleanerOffsets.get('t-0') ?? 0n;
+      expect([0n, found.logEndOffset], String(number)).toContain(checkpoint);
+      again.cleaner.start();
+      await again.advance(0);
+      expect(readAll(found), String(number)).toEqual(readAll(expected));
+      expect(filesOf(again, found, '.cleaned'), String(number)).toEqual([]);
+      expect(await again.metric('uncleanable-partitions-count')).toBe(0);
+    }
+  });
+
   it('that is closed cleans nothing any more', async () => {
     const fixture = await open();
     fixture.cleaner.start();
