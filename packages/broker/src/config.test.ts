@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseBrokerConfig } from './config.ts';
+import { cleanerSettingsOf, parseBrokerConfig } from './config.ts';
 import { ConfigError } from './errors.ts';
 
 function problemsOf(input: Record<string, string | number | boolean>): readonly string[] {
@@ -23,6 +23,47 @@ describe('parseBrokerConfig', () => {
       'log.retention.check.interval.ms': 300_000,
     });
     expect(given.size).toBe(0);
+  });
+
+  it("has Kafka's defaults of the log cleaner", () => {
+    const { config } = parseBrokerConfig({});
+    expect(cleanerSettingsOf(config)).toEqual({
+      threads: 1,
+      dedupeBufferBytes: 134_217_728,
+      ioBufferBytes: 524_288,
+      loadFactor: 0.9,
+      maxIoBytesPerSecond: Number.MAX_VALUE,
+      backoffMs: 15_000,
+    });
+    expect(config['log.cleaner.enable']).toBe(true);
+  });
+
+  it.each([
+    [
+      { 'log.cleaner.threads': 200 },
+      /^log\.cleaner\.dedupe\.buffer\.size: '134217728' is not allowed, it takes more than 1048576 for each/,
+    ],
+    [{ 'log.cleaner.threads': 0 }, /^log\.cleaner\.threads: '0' is not allowed/],
+    [{ 'log.cleaner.io.buffer.load.factor': 0 }, /load\.factor: '0' .* 0\.01 to 1$/],
+    [{ 'log.cleaner.io.max.bytes.per.second': 0 }, /second: '0' .* at least 1$/],
+    [{ 'log.cleaner.backoff.ms': -1 }, /backoff\.ms: '-1' is not allowed/],
+    [{ 'log.cleaner.enable': 'no' }, /enable: 'no' is neither true nor false/],
+    [
+      { 'log.cleaner.min.compaction.lag.bytes': -1 },
+      /^log\.cleaner\.min\.compaction\.lag\.bytes: /,
+    ],
+    [{ 'log.cleaner.max.compaction.lag.ms': 0 }, /^log\.cleaner\.max\.compaction\.lag\.ms: /],
+    [{ 'log.cleaner.min.cleanable.ratio': 1.1 }, /^log\.cleaner\.min\.cleanable\.ratio: /],
+    [{ 'log.cleaner.delete.retention.ms': -1 }, /^log\.cleaner\.delete\.retention\.ms: /],
+    [
+      { 'log.cleaner.min.compaction.lag.ms': 10, 'log.cleaner.max.compaction.lag.ms': 5 },
+      /min\.compaction\.lag\.ms must not be above max\.compaction\.lag\.ms/,
+    ],
+    [{ 'log.cleaner.thread': 2 }, /did you mean log\.cleaner\.threads\?/],
+  ])('refuses %j', (input, problem) => {
+    const problems = problemsOf(input);
+    expect(problems).toHaveLength(1);
+    expect(problems[0]).toMatch(problem);
   });
 
   it('takes values as text, numbers and booleans, and defaults of topics', () => {

@@ -37,11 +37,14 @@ const STRIDE = 3;
 const TEST_TIMEOUT_MS = 180_000;
 const GROUP = 'readers';
 const TOPIC_RESOURCE = 2;
+const BROKER_RESOURCE = 4;
 
 /** What the clients were told. */
 interface Told {
   partitionCount: number;
   retentionMs: string | null;
+  /** log.cleaner.backoff.ms, set while the broker runs. */
+  backoffMs: string | null;
   /** Values of partition 0 of `kept`, by offset. */
   readonly values: string[];
   deletingTo: bigint;
@@ -116,6 +119,16 @@ async function history(client: TestClient, told: Told): Promise<void> {
     ],
   });
   told.retentionMs = '-1';
+  await ask(client, IncrementalAlterConfigs, 1, {
+    resources: [
+      {
+        resourceType: BROKER_RESOURCE,
+        resourceName: '1',
+        configs: [{ name: 'log.cleaner.backoff.ms', configOperation: 0, value: '777' }],
+      },
+    ],
+  });
+  told.backoffMs = '777';
   await ask(client, CreatePartitions, 3, {
     topics: [{ name: 'kept', count: 3, assignments: null }],
   });
@@ -196,6 +209,18 @@ async function expectKept(client: TestClient, told: Told): Promise<void> {
     });
     expect(results[0]?.configs[0]?.value).toBe(told.retentionMs);
   }
+  const { results: ofBroker } = await client.send(DescribeConfigs, 4, {
+    resources: [
+      {
+        resourceType: BROKER_RESOURCE,
+        resourceName: '1',
+        configurationKeys: ['log.cleaner.backoff.ms'],
+      },
+    ],
+  });
+  expect(told.backoffMs === null ? ['777', '15000'] : ['777']).toContain(
+    ofBroker[0]?.configs[0]?.value,
+  );
   if (told.committed >= 0n) {
     const { groups } = await client.send(OffsetFetch, 8, {
       groups: [{ groupId: GROUP, topics: [{ name: 'kept', partitionIndexes: [0] }] }],
@@ -266,6 +291,7 @@ describe('a broker', () => {
     const told: Told = {
       partitionCount: 0,
       retentionMs: null,
+      backoffMs: null,
       values: [],
       deletingTo: 0n,
       deletedTo: 0n,

@@ -5,7 +5,16 @@ export type BrokerMetric = CleanerMetric;
 
 /** What a broker tells of itself. Rejects with BrokerStoppedError once it stops. */
 interface BrokerInsight {
-  /** The broker's metrics, as they are now: those of the log cleaner. */
+  /**
+   * The broker's metrics, as they are now: those of the log cleaner, of all its threads, under Kafka's names.
+   *
+   * - LogCleaner: `max-buffer-utilization-percent`, `cleaner-recopy-percent` (written of read),
+   *   `max-clean-time-secs` of each thread's last pass; `max-compaction-delay-secs`, by which
+   *   max.compaction.lag.ms is exceeded; `DeadThreadCount`
+   * - Throttler: `cleaner-io`, bytes read and written so far
+   * - LogCleanerManager: `uncleanable-partitions-count` and `uncleanable-bytes` by `logDirectory`,
+   *   `max-dirty-percent`, `time-since-last-run-ms`
+   */
   metrics(): Promise<readonly BrokerMetric[]>;
   /**
    * Every compacted partition with its regions (clean, compactable, protected, active; by offsets and

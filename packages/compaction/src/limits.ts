@@ -76,7 +76,7 @@ export const CLEANER_THREAD_RESTARTS = 5;
 /** A pass that kills its thread as often makes its partition uncleanable. */
 export const DEATHS_PER_PARTITION = 2;
 
-/** A partition whose pass came to nothing is left alone for the backoff, this at least, ms. */
+/** A partition whose pass was aborted is left alone for so long, after a failure for the backoff if that is more, ms. */
 export const FAILED_PASS_RETRY_MS = 1_000;
 
 /** What a cleaner's owner does at one go before its event loop gets a turn, ms. */

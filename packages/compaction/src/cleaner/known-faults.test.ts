@@ -8,6 +8,10 @@ import { batchOf } from '../testing/batches.ts';
 import type { TestRecord } from '../testing/batches.ts';
 import { cleanNow, toolsOf } from '../testing/cleaning.ts';
 import { configOf, newMemoryLog, openMemoryDir, readAll, ROOT } from '../testing/memory-log-dir.ts';
+import { cleanableRange } from './cleanable-range.ts';
+import { cleanLog } from './clean-log.ts';
+import { cleaningTaskOf } from './cleaning-task-of.ts';
+import type { CleanedGroup } from './cleaning-task.ts';
 
 const COMPACT = { 'cleanup.policy': 'compact' };
 
@@ -172,6 +176,20 @@ describe('what has gone wrong in other cleaners', () => {
     await expect(log.replaceSegments(appendedTo)).rejects.toThrow(/appended to/);
     expect(disk.list(`${ROOT}/t-0`).filter(({ name }) => name.endsWith('.cleaned'))).toEqual([]);
     expect(valuesOf(log)).toHaveLength(4);
+  });
+
+  it('keeps its sources when what was to replace them is gone', async () => {
+    const { log, disk, clock } = await newMemoryLog(COMPACT);
+    append(log, { key: 'k', value: '1' });
+    append(log, { key: 'k', value: '2' });
+    log.roll();
+    const range = cleanableRange(log, undefined, clock.now());
+    const pass = cleanLog(cleaningTaskOf(log, range, clock.now()), toolsOf(disk, clock));
+    const group = pass.next().value as CleanedGroup;
+    disk.unlink(`${ROOT}/t-0/00000000000000000000.log.cleaned`);
+    await expect(log.replaceSegments(group)).rejects.toThrow('00.log.cleaned is gone');
+    expect(valuesOf(log)).toEqual(['1', '2']);
+    expect(disk.list(log.directory).filter(({ name }) => name.endsWith('.cleaned'))).toEqual([]);
   });
 
   it('KAFKA-1641: a checkpoint outside of the log starts over', async () => {

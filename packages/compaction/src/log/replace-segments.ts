@@ -1,4 +1,4 @@
-import { CleaningAbortedError } from '../errors.ts';
+import { CleaningAbortedError, LogDirError } from '../errors.ts';
 import {
   CLEANED_SUFFIX,
   DELETED_SUFFIX,
@@ -42,6 +42,7 @@ export async function replaceSegments(
     // Retention, or the end of the log, may have come in between.
     ensureUsable(state);
     sourcesOf(state, replacement);
+    ensureComplete(state, replacement);
   } catch (error) {
     discardCleaned(state, replacement.cleaned);
     throw error;
@@ -69,6 +70,16 @@ function sourcesOf(state: LogState, { sources }: SegmentReplacement): Segment[] 
     }
     return segment;
   });
+}
+
+/** Sources must not go for files that somebody has removed. */
+function ensureComplete(state: LogState, { cleaned }: SegmentReplacement): void {
+  for (const baseOffset of cleaned) {
+    const file = segmentFilePath(state.directory, baseOffset, `.log${CLEANED_SUFFIX}`);
+    if (state.environment.disk.stat(file) === null) {
+      throw new LogDirError(`${file} is gone: what should take the place of others is not there`);
+    }
+  }
 }
 
 /** The files of segments in a state, those that are there; of each segment the log last. */

@@ -196,10 +196,11 @@ export class CleanerManager {
 
   /** The pass has failed. Either the partition is left alone for a while, or it is uncleanable. */
   fail(log: Log, error: Error): void {
-    this.#setAside.set(
-      log,
-      this.#clock.monotonicMs() + Math.max(this.#backoffMs(), FAILED_PASS_RETRY_MS),
-    );
+    const isAborted = error instanceof CleaningAbortedError;
+    const waitMs = isAborted
+      ? FAILED_PASS_RETRY_MS
+      : Math.max(this.#backoffMs(), FAILED_PASS_RETRY_MS);
+    this.#setAside.set(log, this.#clock.monotonicMs() + waitMs);
     this.#fail(log, error);
   }
 

@@ -357,6 +357,25 @@ describe('a pass under way', () => {
     expect(valuesOf(log)).toHaveLength(10);
   });
 
+  it('whose thread dies while a group is swapped goes on being one until that is through', async () => {
+    const { fixture, threads, log } = await held();
+    const [thread] = threads as [HeldThread];
+    writeCleaned(fixture, log);
+    let letGo = (): void => undefined;
+    const isHeld = new Promise<void>((resolve) => {
+      letGo = resolve;
+    });
+    log.replaceSegments = () => isHeld;
+    const swap = thread.swap(group);
+    thread.fail(new CleanerThreadError('a cleaner thread died'));
+    await settled();
+    expect(fixture.cleaner.isCleaning(log)).toBe(true);
+    letGo();
+    await swap;
+    await settled();
+    expect(fixture.cleaner.isCleaning(log)).toBe(false);
+  });
+
   it('ends with the cleaner', async () => {
     const { fixture, threads, log } = await held();
     await fixture.cleaner.close();

@@ -242,6 +242,8 @@ export class LogCleaner {
 
   async #clean(loop: Loop, { log, range, nowMs }: Grabbed): Promise<void> {
     loop.log = log;
+    // A thread that dies leaves a swap under way: it is part of the pass.
+    let swapping: Promise<unknown> = Promise.resolve();
     const startedMs = this.#clock.monotonicMs();
     try {
       await loadTransactions(log, new Slices(this.#clock));
@@ -250,7 +252,11 @@ export class LogCleaner {
       // Starting a thread takes its time, too.
       await yieldToEventLoop();
       this.#ensureWanted(loop, log);
-      const report = await loop.thread.run(task, (group) => this.#swap(log, group));
+      const report = await loop.thread.run(task, (group) => {
+        const swap = this.#swap(log, group);
+        swapping = swap.catch(() => undefined);
+        return swap;
+      });
       await this.#manager.succeed(log, report.nextFirstDirtyOffset);
       loop.deaths = 0;
       this.#figures.count(loop.index, report, this.#clock.monotonicMs() - startedMs);
@@ -259,6 +265,7 @@ export class LogCleaner {
       this.#manager.fail(log, toError(error));
       if (error instanceof CleanerThreadError) this.#countDeath(loop, error);
     } finally {
+      await swapping;
       loop.log = null;
       this.#manager.leave(log);
     }

@@ -87,7 +87,7 @@ export class WorkerThread implements CleanerThread {
     this.abort();
     await this.#settled;
     this.#end(null);
-    await this.#exited;
+    await this.#exitedInTime();
   }
 
   #start(): Worker {
@@ -158,11 +158,26 @@ export class WorkerThread implements CleanerThread {
     }
   }
 
-  /** Ends the worker at once; a pass under way fails with `error`. */
+  /** Ends the worker; a pass under way then fails with `error`: until it has ended it may still write. */
   #end(error: Error | null): void {
     const worker = this.#worker;
+    const pass = this.#pass;
     this.#worker = null;
-    if (error !== null) this.#pass?.reject(error);
-    if (worker !== null) void worker.terminate();
+    if (worker === null) return;
+    void worker.terminate();
+    if (error === null || pass === null) return;
+    void this.#exitedInTime().then(() => {
+      pass.reject(error);
+    });
+  }
+
+  /** A thread that is stuck in the system cannot be ended: it is not waited for any longer than that. */
+  async #exitedInTime(): Promise<void> {
+    let timer: Timer | undefined;
+    const isOver = new Promise<void>((resolve) => {
+      timer = systemClock.setTimer(CLEANER_ABORT_MS, resolve);
+    });
+    await Promise.race([this.#exited, isOver]);
+    timer?.cancel();
   }
 }
