@@ -6,6 +6,8 @@ import { compareRandomCase } from './compare-random.ts';
 const missing = missingForJava();
 const title = "a random history, cleaned by Kafka's own Cleaner and by ours";
 const CASES = 8;
+/** Compressing anew comes to more than segment.bytes. */
+const FOUND = [1010];
 const DEADLINE_MS = 120_000;
 
 describe.skipIf(missing !== null)(missing === null ? title : `${title} (${missing})`, () => {
@@ -15,7 +17,7 @@ describe.skipIf(missing !== null)(missing === null ? title : `${title} (${missin
   }, 300_000);
   afterAll(() => oracle.close());
 
-  for (let seed = 1; seed <= CASES; seed++) {
+  for (const seed of [...Array.from({ length: CASES }, (_, index) => index + 1), ...FOUND]) {
     it(
       `comes to the same with seed ${String(seed)}`,
       async () => {

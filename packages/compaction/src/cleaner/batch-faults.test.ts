@@ -87,22 +87,6 @@ describe('batches, where other cleaners have gone wrong', () => {
     expect(readAll(log)).toEqual(before);
   });
 
-  it('KAFKA-20036: what grows beyond segment.bytes goes on in another segment', async () => {
-    const made = await newMemoryLog(COMPACT);
-    const { log } = made;
-    for (let batch = 0; batch < 6; batch++) {
-      const keys = Array.from({ length: 100 }, (_, i) => `k${String(batch * 100 + i)}`);
-      append(log, ...keys.map((key) => ({ key, value: null })));
-    }
-    log.roll();
-    const before = readAll(log);
-    log.updateConfig(configOf({ ...COMPACT, 'internal.segment.bytes': String(log.sizeInBytes) }));
-    await clean(made);
-    expect(log.segments.length).toBeGreaterThan(2);
-    expect(readAll(log)).toEqual(before);
-    expect(readAll(await reopened(made))).toEqual(before);
-  });
-
   it('KAFKA-5431: cleaned files end with their last batch and entry', async () => {
     const made = await newMemoryLog({ ...COMPACT, 'index.interval.bytes': '50' });
     const { log, disk } = made;

@@ -26,8 +26,7 @@ export function cleanSegments(
   state: CleaningState,
   group: readonly SourceSegment[],
 ): readonly bigint[] {
-  const sourceBytes = group.reduce((sum, segment) => sum + segment.sizeBytes, 0);
-  const cleaned = new CleanedSegments(pass, (group[0] as SourceSegment).baseOffset, sourceBytes);
+  const cleaned = new CleanedSegments(pass, (group[0] as SourceSegment).baseOffset);
   try {
     for (const segment of group) cleanSegment(pass, state, segment, cleaned);
     cleaned.close();

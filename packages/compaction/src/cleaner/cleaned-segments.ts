@@ -8,30 +8,23 @@ import type { CleaningPass } from './pass.ts';
 
 /**
  * What a group of segments becomes: one `.cleaned` segment, or more where the batches do not fit into
- * one. That takes the place of splitting sources whose offsets reach too far: it is the output that
- * is split (KAFKA-6264), as it is when compressing anew makes it larger than a segment may be
- * (KAFKA-20036).
+ * one. It may be larger than segment.bytes, as Kafka's: that only limits which sources are put
+ * together. Another one begins where Kafka 4.4 fails: at what file positions can tell (KAFKA-20036:
+ * compressing anew makes batches larger), at full indexes, which merged segments may need more of
+ * than their sources, and at what relative offsets can tell (KAFKA-6264; Kafka splits the source).
  */
 export class CleanedSegments {
   readonly baseOffsets: bigint[] = [];
   readonly output: OutputBuffer;
   readonly #pass: CleaningPass;
-  readonly #maxBytes: number;
-  readonly #maxIndexEntries: number;
   #segment: Segment;
   #aborted: AbortedTransaction[] = [];
   #bufferedBatches = 0;
 
-  /** `maxBytes`: what the sources have, if that is more than segment.bytes. */
-  constructor(pass: CleaningPass, baseOffset: bigint, sourceBytes: number) {
-    const { segmentBytes, segmentIndexBytes } = pass.task.settings;
+  /** `baseOffset`: of the first one, which is there even if nothing is committed. */
+  constructor(pass: CleaningPass, baseOffset: bigint) {
     this.#pass = pass;
     this.output = new OutputBuffer(pass.ioBufferBytes);
-    this.#maxBytes = Math.min(Math.max(segmentBytes, sourceBytes), MAX_SEGMENT_BYTES);
-    this.#maxIndexEntries = Math.min(
-      Math.floor(segmentIndexBytes / OFFSET_INDEX_ENTRY_BYTES),
-      Math.floor(segmentIndexBytes / TIME_INDEX_ENTRY_BYTES) - 1,
-    );
     this.#segment = this.#create(baseOffset);
   }
 
@@ -44,7 +37,7 @@ export class CleanedSegments {
   /** The output ends with what has become of `batch`, which began at `start` there. */
   commit(batch: RecordBatch, start: number, aborted: AbortedTransaction | null): void {
     const { output } = this;
-    const isTooLarge = this.#segment.sizeBytes + output.length > this.#maxBytes;
+    const isTooLarge = this.#segment.sizeBytes + output.length > MAX_SEGMENT_BYTES;
     if (isTooLarge || !this.#segment.fits(batch.lastOffset) || this.#mayFillIndexes()) {
       this.#flush(start);
       if (this.#mustRoll(batch)) {
@@ -57,19 +50,28 @@ export class CleanedSegments {
     if (output.isFull) this.#flush(output.length);
   }
 
-  /** Every batch might become an entry: what counts is looked at once they are written. */
+  /** Every batch in the buffer might become an entry: what counts is looked at once they are written. */
   #mayFillIndexes(): boolean {
-    const entries = this.#segment.offsetIndex.entryCount + this.#bufferedBatches;
-    return entries >= this.#maxIndexEntries;
+    const { offsetIndex, timeIndex } = this.#segment;
+    const { segmentIndexBytes } = this.#pass.task.settings;
+    const count = this.#bufferedBatches;
+    return (
+      offsetIndex.isFull(segmentIndexBytes - count * OFFSET_INDEX_ENTRY_BYTES) ||
+      timeIndex.isFull(segmentIndexBytes - count * TIME_INDEX_ENTRY_BYTES)
+    );
   }
 
+  /** Only `batch` is in the buffer. */
   #mustRoll(batch: RecordBatch): boolean {
     const segment = this.#segment;
     if (!segment.fits(batch.lastOffset)) return true;
     if (segment.sizeBytes === 0) return false;
+    if (segment.sizeBytes + this.output.length > MAX_SEGMENT_BYTES) return true;
+    const { settings } = this.#pass.task;
     return (
-      segment.sizeBytes + this.output.length > this.#maxBytes ||
-      segment.offsetIndex.entryCount >= this.#maxIndexEntries
+      segment.isIndexEntryDue(settings) &&
+      (segment.offsetIndex.isFull(settings.segmentIndexBytes) ||
+        segment.timeIndex.isFull(settings.segmentIndexBytes))
     );
   }
 

@@ -276,6 +276,11 @@ export class Segment {
     if (isFirst) this.#firstBatchTimestamp = largest;
   }
 
+  /** Whether the next batch gets entries in the indexes. */
+  isIndexEntryDue(settings: SegmentSettings): boolean {
+    return this.#bytesSinceIndexEntry > settings.indexIntervalBytes;
+  }
+
   /** Entries for a batch about to follow: the convention of LogSegment since Kafka 4.1. */
   #indexBatch(
     position: number,
@@ -287,7 +292,7 @@ export class Segment {
       this.#maxTimestamp = maxTimestamp;
       this.#offsetOfMaxTimestamp = lastOffset;
     }
-    if (this.#bytesSinceIndexEntry <= settings.indexIntervalBytes) return;
+    if (!this.isIndexEntryDue(settings)) return;
     this.offsetIndex.append(lastOffset, position);
     this.timeIndex.maybeAppend(this.#maxTimestamp ?? NO_TIMESTAMP, this.#offsetOfMaxTimestamp);
     this.#bytesSinceIndexEntry = 0;
