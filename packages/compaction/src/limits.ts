@@ -79,6 +79,9 @@ export const DEATHS_PER_PARTITION = 2;
 /** A partition whose pass was aborted is left alone for so long, after a failure for the backoff if that is more, ms. */
 export const FAILED_PASS_RETRY_MS = 1_000;
 
+/** Logs that are looked at for retention before the event loop gets a turn. */
+export const LOGS_PER_TURN = 64;
+
 /** What a cleaner's owner does at one go before its event loop gets a turn, ms. */
 export const CLEANER_SLICE_MS = 3;
 

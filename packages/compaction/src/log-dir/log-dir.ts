@@ -3,6 +3,7 @@ import { defaultLogConfig } from '../config.ts';
 import type { LogConfig } from '../config.ts';
 import { LogDirError, LogDirLockedError, toLogDirError } from '../errors.ts';
 import {
+  LOGS_PER_TURN,
   MAX_CACHED_INDEX_BYTES,
   MAX_OPEN_INACTIVE_SEGMENTS,
   PRODUCER_EXPIRATION_MS,
@@ -299,7 +300,8 @@ export class LogDir {
     let deletedSegments = 0;
     let deletedBytes = 0;
     const failures: RetentionFailure[] = [];
-    for (const log of [...this.#logs.values()]) {
+    for (const [index, log] of [...this.#logs.values()].entries()) {
+      if (index % LOGS_PER_TURN === LOGS_PER_TURN - 1) await yieldToEventLoop();
       if (log.isClosed || log.failure || !isWanted(log)) continue;
       try {
         const result = log.runRetention();

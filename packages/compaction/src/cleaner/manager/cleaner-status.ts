@@ -93,6 +93,7 @@ export async function cleanerMetrics(context: StatusContext): Promise<CleanerMet
   const { logDir, clock, manager, figures, throttle, deadThreadCount } = context;
   const { atMs, maxDirtyRatio, maxCompactionDelayMs } = manager.figures;
   const nowMs = clock.now();
+  const slices = new Slices(clock);
   const of =
     (type: CleanerMetric['type'], tags: CleanerMetric['tags'] = {}) =>
     (name: string, value: number): CleanerMetric => ({
@@ -107,7 +108,8 @@ export async function cleanerMetrics(context: StatusContext): Promise<CleanerMet
   const directory = of('LogCleanerManager', { logDirectory: logDir.path });
   let uncleanableBytes = 0;
   for (const log of [...manager.uncleanable.keys()]) {
-    uncleanableBytes += (await descriptionOf(context, log, nowMs))?.range.compactableBytes ?? 0;
+    uncleanableBytes +=
+      (await descriptionOf(logDir, log, nowMs, slices))?.range.compactableBytes ?? 0;
   }
   return [
     cleaner('max-buffer-utilization-percent', Math.floor(100 * figures.maxMapUtilization)),
@@ -132,10 +134,11 @@ export async function cleanerMetrics(context: StatusContext): Promise<CleanerMet
 export async function cleanerStatus(context: StatusContext): Promise<CleanerStatus> {
   const { logDir, clock, manager, figures, throttle } = context;
   const nowMs = clock.now();
+  const slices = new Slices(clock);
   const partitions: CleanedPartition[] = [];
   for (const log of [...logDir.logs()]) {
     if (!log.config.cleanupPolicy.compact) continue;
-    const description = await descriptionOf(context, log, nowMs);
+    const description = await descriptionOf(logDir, log, nowMs, slices);
     if (log.isClosed) continue;
     partitions.push({
       topic: log.topic,
@@ -156,13 +159,15 @@ export async function cleanerStatus(context: StatusContext): Promise<CleanerStat
 }
 
 async function descriptionOf(
-  { logDir, clock }: StatusContext,
+  logDir: LogDir,
   log: Log,
   nowMs: number,
+  slices: Slices,
 ): Promise<CleaningDescription | null> {
+  await slices.pause();
   const checkpoint = logDir.cleanerOffsets.get(log.name);
   try {
-    await loadFigures(log, checkpoint ?? log.logStartOffset, new Slices(clock));
+    await loadFigures(log, checkpoint ?? log.logStartOffset, slices);
     return describeCleaning(log, checkpoint, nowMs);
   } catch {
     // What it was is told by the partition's being uncleanable.
