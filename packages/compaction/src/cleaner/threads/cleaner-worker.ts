@@ -36,7 +36,7 @@ function step(): void {
   if (result.done !== true) send({ type: 'group', group: result.value });
   else {
     pass = null;
-    send({ type: 'done', report: tools.report(result.value) });
+    send({ type: 'done', report: result.value });
   }
 }
 
@@ -45,7 +45,7 @@ port.on('message', (message: ToCleanerWorker) => {
     switch (message.type) {
       case 'clean': {
         const { task } = message;
-        pass = cleanLog(task, tools.for(task, new PassControl(task.name, abortFlag, throttle)));
+        pass = cleanLog(task, tools.for(new PassControl(task.name, abortFlag, throttle)));
         step();
         break;
       }

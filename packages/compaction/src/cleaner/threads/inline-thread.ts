@@ -48,10 +48,10 @@ export class InlineThread implements CleanerThread {
         throttle.pay(bytes, 0n);
       },
     };
-    const pass = cleanLog(task, this.#tools.for(task, control));
+    const pass = cleanLog(task, this.#tools.for(control));
     for (;;) {
       const step = pass.next();
-      if (step.done === true) return this.#tools.report(step.value);
+      if (step.done === true) return step.value;
       await swap(step.value);
     }
   }

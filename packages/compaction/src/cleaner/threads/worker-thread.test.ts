@@ -97,7 +97,6 @@ describe.skipIf(!isBuilt)('a worker thread', () => {
     thread.release();
     const other = await newLog(1, 5);
     const { stats } = await thread.run(taskOf(other), (group) => other.replaceSegments(group));
-    // By the map that it may have, not by the small one that it took.
     expect(stats.mapUtilization).toBeCloseTo(5 / Math.floor((1 << 20) / 24), 5);
   });
 
