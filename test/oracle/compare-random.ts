@@ -8,6 +8,10 @@ import { askOurCleaner } from './our-cleaner.ts';
 import { RandomCase, type Round } from './random-case.ts';
 import type { CleaningAnswer, CleaningRequest } from './requests.ts';
 
+/** Kafka 4.4's pass fails with this where a merged segment needs more index entries than it may have. */
+const FULL_INDEX = 'Attempt to append to a full';
+const DEFAULT_INDEX_BYTES = 10_485_760;
+
 interface Verified {
   readonly mismatches: readonly string[];
 }
@@ -51,9 +55,20 @@ async function compareRound(
   replaceFolder(theirDir, ourDir);
   const ask = async (request: CleaningRequest): Promise<[CleaningAnswer, string[]]> => {
     const before = dumpSegments(ourDir);
-    const theirs = await oracle.ask<CleaningAnswer>({ ...request, dir: theirDir });
+    const roomy = { ...request.config, 'segment.index.bytes': DEFAULT_INDEX_BYTES };
+    let isIndexFull = false;
+    let theirs: CleaningAnswer;
+    try {
+      theirs = await oracle.ask<CleaningAnswer>({ ...request, dir: theirDir });
+    } catch (error) {
+      if (!String(error).includes(FULL_INDEX)) throw error;
+      isIndexFull = true;
+      replaceFolder(ourDir, theirDir);
+      theirs = await oracle.ask<CleaningAnswer>({ ...request, config: roomy, dir: theirDir });
+    }
     const ours = await askOurCleaner(join(root, 'ours'), request);
-    const differences = compareAnswers(request, { before, hasOwnSizes: false }, theirs, ours);
+    const circumstances = { before, hasOwnSizes: false, isIndexFull };
+    const differences = compareAnswers(request, circumstances, theirs, ours);
     return [theirs, differences.map((one) => `${request.cmd}: ${one}`)];
   };
   const [range, differences] = await ask({

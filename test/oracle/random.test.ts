@@ -6,8 +6,8 @@ import { compareRandomCase } from './compare-random.ts';
 const missing = missingForJava();
 const title = "a random history, cleaned by Kafka's own Cleaner and by ours";
 const CASES = 8;
-/** Compressing anew comes to more than segment.bytes. */
-const FOUND = [1010];
+/** Compressing anew comes to more than segment.bytes; Kafka's pass fails at full indexes. */
+const FOUND = [1010, 2030];
 const DEADLINE_MS = 120_000;
 
 describe.skipIf(missing !== null)(missing === null ? title : `${title} (${missing})`, () => {
