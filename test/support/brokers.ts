@@ -2,7 +2,7 @@ import { startBroker } from '@millrace/broker';
 import { afterAll, beforeAll, describe, inject } from 'vitest';
 import { missingForJava } from './kafka/jars.ts';
 import { startKafka } from './kafka/start-kafka.ts';
-import './shared-kafka.ts';
+import type { SharedKafka } from './shared-kafka.ts';
 
 export interface BrokerUnderTest {
   readonly kind: 'embedded' | 'kafka';
@@ -26,9 +26,10 @@ interface Running {
 const starters = {
   embedded: (config: CommonConfig): Promise<Running> => startBroker({ config }),
   kafka: async (config: CommonConfig, features: Features): Promise<Running> => {
-    const shared = inject('sharedKafka');
+    // A rung without one has none to provide.
+    const shared = inject('sharedKafka') as SharedKafka | null | undefined;
     const isSpecial = Object.keys({ ...config, ...features }).length > 0;
-    if (!isSpecial && shared !== null) return { ...shared, close: () => Promise.resolve() };
+    if (!isSpecial && shared) return { ...shared, close: () => Promise.resolve() };
     const kafka = await startKafka({ config, features });
     return {
       bootstrapServers: kafka.bootstrapServers,
