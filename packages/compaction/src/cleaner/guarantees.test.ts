@@ -218,13 +218,13 @@ describe('whatever the history, a pass', () => {
       const tombstones = dataOf(readAll(log)).filter((one) => one.value === null);
       // A second pass at the same time may not take one that is the last of its key.
       const last = new Map(readCommitted(log).map((one) => [one.key, one.offset]));
+      // The first pass may have had too small a map to come as far as one whose time is over.
+      const kept = tombstones.filter(
+        ({ key, offset }) => last.get(key) === offset && !isHorizonPassed(log, offset, clock),
+      );
       await cleanNow(log, toolsOf(disk, clock), checkpoint);
       const left = new Set(readAll(log).map((one) => one.offset));
-      for (const { key, offset } of tombstones) {
-        if (last.get(key) === offset && !isHorizonPassed(log, offset, clock)) {
-          expect(left.has(offset)).toBe(true);
-        }
-      }
+      expect(kept.filter(({ offset }) => !left.has(offset))).toEqual([]);
     }, 40);
   });
 
