@@ -48,7 +48,7 @@ export {
 } from './records/control-record.ts';
 export { type RecordHeader, RecordHeaders } from './records/headers.ts';
 export { RecordBatch } from './records/record-batch.ts';
-export { RecordCursor, type RecordCursorLimits } from './records/record-cursor.ts';
+export { type KeyRanges, RecordCursor, type RecordCursorLimits } from './records/record-cursor.ts';
 export { bytesWriter, type ValueWriter } from './records/value-writer.ts';
 
 export { MAX_DECOMPRESSED_BATCH_BYTES } from './limits.ts';

@@ -8,6 +8,13 @@ import { NO_VARINT, varint32At, varint64At, type VarintCursor } from './varint-c
 
 const EMPTY = Buffer.alloc(0);
 
+/** Ranges of keys in a cursor's `buffer`: as many as the arrays hold, the first `count` of which are set. */
+export interface KeyRanges {
+  readonly starts: Int32Array;
+  readonly ends: Int32Array;
+  count: number;
+}
+
 export interface RecordCursorLimits {
   /** Bytes; default MAX_DECOMPRESSED_BATCH_BYTES. Checked before decoding. */
   readonly maxDecompressedBytes?: number;
@@ -227,6 +234,40 @@ export class RecordCursor {
     return true;
   }
 
+  /**
+   * Where the keys of the records to come lie, of this batch and as many as `into` holds, without going to
+   * them. A null key is left out, and what `next()` will find corrupt ends it.
+   */
+  keysAhead(into: KeyRanges): void {
+    const { starts, ends } = into;
+    const buffer = this.buffer;
+    const end = this.#end;
+    let position = this.#position;
+    let count = 0;
+    for (let left = this.recordCount - this.recordIndex - 1; left > 0; left--) {
+      if (count === starts.length) break;
+      const length = this.#varintAhead(position, end);
+      position = this.#slow.position;
+      const recordEnd = position + length;
+      if (position === NO_VARINT || length < MIN_RECORD_BYTES - 1 || recordEnd > end) break;
+      // Behind the attributes, two varints of which only the length matters.
+      position++;
+      while (position < recordEnd && (buffer[position] as number) >= 0x80) position++;
+      position++;
+      while (position < recordEnd && (buffer[position] as number) >= 0x80) position++;
+      const keyLength = this.#varintAhead(position + 1, recordEnd);
+      position = this.#slow.position;
+      if (position === NO_VARINT || keyLength > recordEnd - position) break;
+      if (keyLength >= 0) {
+        starts[count] = position;
+        ends[count] = position + keyLength;
+        count++;
+      }
+      position = recordEnd;
+    }
+    into.count = count;
+  }
+
   /** Length of the current record's headers as they are encoded, without their number. */
   get headerBytes(): number {
     return this.#position - this.#headersStart;
@@ -285,6 +326,14 @@ export class RecordCursor {
     if (position !== recordEnd) {
       throw this.#corrupt(index, `${recordEnd - position} bytes follow its headers`);
     }
+  }
+
+  /** Its end is in `#slow.position`, or NO_VARINT. */
+  #varintAhead(position: number, end: number): number {
+    const first = position < end ? (this.buffer[position] as number) : 0x80;
+    if (first >= 0x80) return varint32At(this.buffer, position, end, this.#slow);
+    this.#slow.position = position + 1;
+    return (first >>> 1) ^ -(first & 1);
   }
 
   #varint32(index: number, position: number, end: number): number {

@@ -10,7 +10,7 @@ import { BatchIterator } from './batch-iterator.ts';
 import { readControlRecord } from './control-record.ts';
 import { RecordHeaders } from './headers.ts';
 import { RecordBatch } from './record-batch.ts';
-import { RecordCursor } from './record-cursor.ts';
+import { type KeyRanges, RecordCursor } from './record-cursor.ts';
 
 const bytes = fc.uint8Array({ maxLength: 200 }).map((value): Buffer => Buffer.from(value));
 const header = fc.record({ key: fc.string({ unit: 'grapheme' }), value: fc.option(bytes) });
@@ -48,7 +48,63 @@ function readBack(cursor: RecordCursor): TestRecord[] {
   return result;
 }
 
+function keysOf(cursor: RecordCursor, { starts, ends, count }: KeyRanges): string[] {
+  return Array.from({ length: count }, (_, i) =>
+    cursor.buffer.toString('latin1', starts[i], ends[i]),
+  );
+}
+
 describe('records', () => {
+  it('tell the keys that come next, and go on as if nobody had asked', () => {
+    const cursor = new RecordCursor();
+    const ahead = { starts: new Int32Array(3), ends: new Int32Array(3), count: 0 };
+    fc.assert(
+      fc.property(fc.array(record, { minLength: 1, maxLength: 12 }), codec, (records, name) => {
+        const builder = new BatchBuilder({ codec: name, maxBytes: 1024 * 1024, initialBytes: 100 });
+        fill(builder, records);
+        const keys = records.map(({ key }) => key?.toString('latin1') ?? null);
+        cursor.open(new RecordBatch(builder.build()));
+        for (let at = 0; at <= keys.length; at++) {
+          cursor.keysAhead(ahead);
+          const next = keys.slice(at).filter((key) => key !== null);
+          expect(keysOf(cursor, ahead)).toEqual(next.slice(0, 3));
+          expect(cursor.next()).toBe(at < keys.length);
+          if (at < keys.length) expect(cursor.key()?.toString('latin1') ?? null).toBe(keys[at]);
+        }
+      }),
+      { numRuns: 100 },
+    );
+  });
+
+  it('tell the keys up to what is corrupt, and no more', () => {
+    const builder = new BatchBuilder({ codec: 'none', maxBytes: 1024 * 1024, initialBytes: 100 });
+    for (const key of ['first', 'second', 'third']) {
+      expect(builder.appendBytes(1, Buffer.from(key), null, null)).toBe(true);
+    }
+    const whole = builder.build();
+    const cursor = new RecordCursor();
+    const ahead = { starts: new Int32Array(8), ends: new Int32Array(8), count: 0 };
+    fc.assert(
+      fc.property(fc.nat(whole.length - 62), fc.integer({ min: 0, max: 255 }), (at, byte) => {
+        const batch = Buffer.from(whole);
+        batch[61 + at] = byte;
+        cursor.open(new RecordBatch(batch));
+        cursor.keysAhead(ahead);
+        const told = keysOf(cursor, ahead);
+        const read: string[] = [];
+        try {
+          while (cursor.next())
+            read.push(...(cursor.key() === null ? [] : [cursor.key()?.toString('latin1') ?? '']));
+        } catch (error) {
+          expect(error).toBeInstanceOf(CorruptRecordError);
+        }
+        // What it is told of need not be readable, but what can be read is what was told.
+        expect(told.slice(0, read.length)).toEqual(read);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
   it('come back as they were, by every codec, with reused builder and cursor', () => {
     const builders = new Map(
       CODECS.map((name) => [
@@ -129,7 +185,7 @@ describe('damaged batches', () => {
         (records, name, changes, cut) => {
           const builder = new BatchBuilder({ codec: name, maxBytes: 1024 * 1024 });
           fill(builder, records);
-          const damaged = Buffer.from(builder.build());
+          const damaged = builder.build();
           for (const [at, value] of changes) damaged[at % damaged.length] = value;
           for (const source of [damaged, damaged.subarray(0, cut % damaged.length)]) {
             try {

@@ -1,9 +1,10 @@
-import type { RecordCursor } from '@millrace/protocol';
+import type { KeyRanges, RecordCursor } from '@millrace/protocol';
 import type { FetchedPartition } from '../client/ports.ts';
 import { StreamsError } from '../errors.ts';
 import { RESTORE_LOOK_RECORDS } from '../limits.ts';
 import type { Clock } from '../platform/clock.ts';
 import { RecordWalker } from '../records/record-walker.ts';
+import { ROWS_EXPECTED_MAX } from '../state/limits.ts';
 import type { StateStore } from '../state/store.ts';
 import type { RestoreProgress } from './progress.ts';
 
@@ -48,6 +49,14 @@ export class ChangelogReader {
   #batchBase = -1n;
   #endDelta = 0;
   #isPastEnd = false;
+  /** Keys of the records to come that the store was told of. */
+  readonly #ahead: KeyRanges = {
+    starts: new Int32Array(ROWS_EXPECTED_MAX),
+    ends: new Int32Array(ROWS_EXPECTED_MAX),
+    count: 0,
+  };
+  /** Records before the store is told of more. */
+  #untilTold = 0;
 
   constructor(target: RestoreTarget, startOffset: bigint, endOffset: bigint) {
     this.target = target;
@@ -89,12 +98,14 @@ export class ChangelogReader {
       if (cursor.baseOffset !== this.#batchBase) {
         this.#batchBase = cursor.baseOffset;
         this.#endDelta = Number(this.endOffset - this.#batchBase);
+        this.#untilTold = 0;
       }
       // A batch may reach beyond the end: somebody still writes, or the end lies inside of it.
       if (cursor.offsetDelta >= this.#endDelta) {
         this.#isPastEnd = true;
         break;
       }
+      if (this.#untilTold-- === 0) this.#tellAhead(cursor);
       this.#restore(cursor);
       if (++count % RESTORE_LOOK_RECORDS === 0 && clock.monotonicMs() >= untilMs) break;
     }
@@ -111,6 +122,15 @@ export class ChangelogReader {
         this.#walker.skipBroken();
       }
     }
+  }
+
+  #tellAhead(cursor: RecordCursor): void {
+    const ahead = this.#ahead;
+    const { store } = this.target;
+    this.#untilTold = ROWS_EXPECTED_MAX;
+    if (store.expect === undefined) return;
+    cursor.keysAhead(ahead);
+    store.expect(cursor.buffer, ahead);
   }
 
   #restore(cursor: RecordCursor): void {

@@ -1,9 +1,10 @@
 import { encodeControlBatch } from '@millrace/protocol';
-import type { RecordCursor } from '@millrace/protocol';
+import type { KeyRanges, RecordCursor } from '@millrace/protocol';
 import { describe, expect, it } from 'vitest';
 import { TaskCorruptedError } from '../errors.ts';
 import { RESTORE_LOOK_RECORDS, RESTORE_SLICE_RECORDS } from '../limits.ts';
 import { silentLogger } from '../logging/logger.ts';
+import { ROWS_EXPECTED_MAX } from '../state/limits.ts';
 import type { StateStore } from '../state/store.ts';
 import { FakeClient } from '../testing-support/fake-client.ts';
 import { FakeClock, settle } from '../testing-support/fake-clock.ts';
@@ -150,6 +151,41 @@ describe('Restorer', () => {
     await runAll();
     expect(store.entries.size).toBe(RESTORE_SLICE_RECORDS);
     expect(restored.get('0_0')?.get('slow')).toBe(BigInt(RESTORE_SLICE_RECORDS));
+  });
+
+  it('tells a store the keys that come next, of each batch but its first', async () => {
+    const { cluster, restorer, restored, target, runAll } = setUp();
+    cluster.createTopic('c');
+    const batches = [100, 1, 3, 33, 34];
+    const firsts = new Set<string>();
+    let written = 0;
+    for (const size of batches) {
+      firsts.add(`k${String(written)}`);
+      cluster.log('c').write(records(written, (written += size)));
+    }
+    const told = new Set<string>();
+    class ToldStore extends ListStore {
+      readonly untold: string[] = [];
+
+      expect(source: Buffer, { starts, ends, count }: KeyRanges): void {
+        for (let i = 0; i < count; i++) told.add(source.toString('latin1', starts[i], ends[i]));
+      }
+
+      override restore(cursor: RecordCursor): void {
+        const key = String(cursor.key());
+        if (!told.has(key)) this.untold.push(key);
+        super.restore(cursor);
+      }
+    }
+    const store = new ToldStore('s');
+    await restorer.start('0_0', [target(store, 'c')]);
+    await runAll();
+    expect(restored.get('0_0')?.get('s')).toBe(BigInt(written));
+    expect(store.entries.size).toBe(written);
+    expect(store.untold).toEqual(expect.arrayContaining([...firsts]));
+    // ... and where one group of keys ends and the next is told of.
+    expect(store.untold.length).toBeLessThanOrEqual(firsts.size + written / ROWS_EXPECTED_MAX);
+    expect(told.size).toBe(written - store.untold.length);
   });
 
   it('is done at once without changelogs, and with empty ones', async () => {

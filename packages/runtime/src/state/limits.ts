@@ -22,6 +22,8 @@ export const ROW_EXACT_MAX_BYTES = 1024;
 export const ROW_INLINE_VALUE_MAX_BYTES = 4096;
 /** Place of a row in its table, with the empty ones beside it, bytes. */
 export const ROW_SLOT_BYTES = 16;
+/** Keys whose rows are looked at together: more loads than a processor has on the way, and few enough to stay in its first cache. */
+export const ROWS_EXPECTED_MAX = 32;
 /** Places of a new table of rows. */
 export const ROW_SLOTS_MIN = 64;
 /** A table of windows that takes less is used again for later ones, however few were in it, bytes. */

@@ -1,4 +1,4 @@
-import type { RecordCursor, RecordHeaders } from '@millrace/protocol';
+import type { KeyRanges, RecordCursor, RecordHeaders } from '@millrace/protocol';
 import type { StateEnvironment } from './persistent/environment.ts';
 import type { PartitionAppender } from './partition-appender.ts';
 import type { CachingContext } from './cache/caching-context.ts';
@@ -44,6 +44,11 @@ export interface StateStore {
    * the changelog again. Whatever is kept is copied: the cursor's bytes are reused.
    */
   restore(cursor: RecordCursor): void;
+  /**
+   * Records with these keys will be restored next, `source` holds their bytes. A store whose rows lie
+   * anywhere in a large memory looks at all of them together, which takes the time of few.
+   */
+  expect?(source: Buffer, keys: KeyRanges): void;
   /** Next changelog offset to restore from; null if the store must be restored from the start. */
   committedOffset(): bigint | null;
   /** `changelogOffset`: the changelog's next offset that covers every write so far; null if it isn't logged. */

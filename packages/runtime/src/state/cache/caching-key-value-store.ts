@@ -1,4 +1,4 @@
-import type { RecordCursor, RecordHeaders } from '@millrace/protocol';
+import type { KeyRanges, RecordCursor, RecordHeaders } from '@millrace/protocol';
 import { InvariantError } from '../../errors.ts';
 import type { RecordSerde } from '../../serdes/serde.ts';
 import type { CachedStore, FlushListener } from '../cached-store.ts';
@@ -204,6 +204,10 @@ export class CachingKeyValueStore<K, V>
 
   restore(cursor: RecordCursor): void {
     this.#inner.restore(cursor);
+  }
+
+  expect(source: Buffer, keys: KeyRanges): void {
+    this.#inner.expect?.(source, keys);
   }
 
   committedOffset(): bigint | null {

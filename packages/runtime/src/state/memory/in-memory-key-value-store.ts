@@ -1,4 +1,4 @@
-import type { RecordCursor, RecordHeaders } from '@millrace/protocol';
+import type { KeyRanges, RecordCursor, RecordHeaders } from '@millrace/protocol';
 import { StoreMeasures } from '../measures.ts';
 import type { PartitionAppender } from '../partition-appender.ts';
 import type { RecordSerde } from '../../serdes/serde.ts';
@@ -169,6 +169,10 @@ export class InMemoryKeyValueStore<K, V> implements KeyValueStore<K, V> {
     if (this.#changelog === null) this.#check(cursor);
     this.#set(NO_ROW, buffer, keyStart, keyEnd, cursor.timestamp);
     this.#last = NO_ROW;
+  }
+
+  expect(source: Buffer, keys: KeyRanges): void {
+    this.#rows.lookAt(source, keys);
   }
 
   committedOffset(): bigint | null {

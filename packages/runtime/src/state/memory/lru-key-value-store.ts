@@ -1,4 +1,4 @@
-import type { RecordCursor, RecordHeaders } from '@millrace/protocol';
+import type { KeyRanges, RecordCursor, RecordHeaders } from '@millrace/protocol';
 import type { RecordSerde } from '../../serdes/serde.ts';
 import type { KeyValueEntry, KeyValuePut, KeyValueStore } from '../key-value-store.ts';
 import type { StoreMeasures } from '../measures.ts';
@@ -130,6 +130,10 @@ export class LruKeyValueStore<K, V> implements KeyValueStore<K, V> {
     const key = this.#keys.read(cursor.buffer, cursor.keyStart, cursor.keyEnd);
     const forgotten = this.#written(key, cursor.valueStart < 0);
     if (forgotten !== null) this.#inner.forget(forgotten);
+  }
+
+  expect(source: Buffer, keys: KeyRanges): void {
+    this.#inner.expect(source, keys);
   }
 
   committedOffset(): bigint | null {

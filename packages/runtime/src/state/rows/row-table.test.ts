@@ -80,6 +80,24 @@ describe('RowTable', () => {
     expect(table.memory.bytes.length).toBeLessThan(4);
   });
 
+  it('is as it was after looking at keys that it has and has not', () => {
+    const table = new RowTable();
+    const keys = Array.from({ length: 2_000 }, (_, i) => Buffer.from(`key-${String(i)}`));
+    const source = Buffer.concat(keys);
+    const ranges = { starts: new Int32Array(16), ends: new Int32Array(16), count: 16 };
+    table.lookAt(source, ranges);
+    const rows = new Map<Buffer, number>();
+    let start = 0;
+    keys.forEach((key, i) => {
+      if (i % 3 !== 0) rows.set(key, table.findOrAdd(key, 0, key.length, 4));
+      ranges.starts[i % 16] = start;
+      ranges.ends[i % 16] = start += key.length;
+      table.lookAt(source, ranges);
+    });
+    expect(table.rowCount).toBe(rows.size);
+    for (const key of keys) expect(table.find(key, 0, key.length)).toBe(rows.get(key) ?? NO_ROW);
+  });
+
   it('orders rows by the bytes of their keys', () => {
     const table = new RowTable();
     const keys = ['b', '', 'ab', 'a', 'a\xff', 'a\x00', '\xff'];

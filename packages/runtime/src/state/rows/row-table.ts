@@ -1,4 +1,5 @@
-import { ROW_INLINE_VALUE_MAX_BYTES, ROW_SLOTS_MIN } from '../limits.ts';
+import type { KeyRanges } from '@millrace/protocol';
+import { ROW_INLINE_VALUE_MAX_BYTES, ROW_SLOTS_MIN, ROWS_EXPECTED_MAX } from '../limits.ts';
 import type { ByteSpan } from './byte-span.ts';
 import { copyBytes } from './copy-bytes.ts';
 import { hashBytes } from './hash-bytes.ts';
@@ -45,6 +46,8 @@ const GROWTH = 1.25;
 const MAX_LOAD = 0.75;
 const TRIM_LOAD = 0.1;
 const NO_VALUE = -1;
+/** Where most rows end, in int32s. */
+const ROW_REACH_INTS = 9;
 
 /**
  * Rows of key and value bytes outside of V8's heap, found by a hash of the key's bytes. A row takes about
@@ -60,6 +63,8 @@ export class RowTable {
   #lastHash = 0;
   readonly #span: ByteSpan = { buffer: Buffer.alloc(0), start: 0, end: 0 };
   readonly #headBytes: number;
+  /** Of the keys that are looked at together: first their hashes, then their rows. */
+  readonly #expected = new Int32Array(ROWS_EXPECTED_MAX);
 
   /** @param extraBytes of each row for whoever uses the table, from `ROW_EXTRA_INT` on; a multiple of 4 */
   constructor(extraBytes = 0) {
@@ -91,6 +96,41 @@ export class RowTable {
   /** A row of the key that `find` was called with last, and did not find. */
   addMissing(source: Buffer, start: number, end: number, valueBytes: number): number {
     return this.#add(this.#lastHash, source, start, end, valueBytes);
+  }
+
+  /**
+   * Brings the rows of keys that will be looked for next into the processor's caches. One after another,
+   * each would be waited for twice, at its slot and at itself; here none hangs on another, and the waits of
+   * all of them are at one time.
+   */
+  lookAt(source: Buffer, { starts, ends, count }: KeyRanges): void {
+    const expected = this.#expected;
+    const slots = this.#slots;
+    const mask = this.#mask;
+    let seen = 0;
+    for (let i = 0; i < count; i++) {
+      const hash = hashBytes(source, starts[i] as number, ends[i] as number);
+      expected[i] = hash;
+    }
+    for (let i = 0; i < count; i++) {
+      seen ^= slots[2 * ((expected[i] as number) & mask)] as number;
+    }
+    for (let i = 0; i < count; i++) {
+      const hash = expected[i] as number;
+      let slot = hash & mask;
+      while (slots[2 * slot + 1] !== NO_ROW && slots[2 * slot] !== hash) slot = (slot + 1) & mask;
+      expected[i] = slots[2 * slot + 1] as number;
+    }
+    for (let i = 0; i < count; i++) {
+      const row = expected[i] as number;
+      const ints = this.#ints(row);
+      const at = intOf(row);
+      // A row may reach over the end of a cache line.
+      const end = Math.min(at + ROW_REACH_INTS, ints.length - 1);
+      seen ^= (ints[at] as number) ^ (ints[end] as number);
+    }
+    // Kept: loads whose outcome nobody could ever see may be left out.
+    expected[0] = seen;
   }
 
   /** A row that is not found; its key may be that of another one. */
