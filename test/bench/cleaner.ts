@@ -14,7 +14,7 @@ import type { BenchOptions, Suite } from './suite.ts';
 const LOG_MIB = 64;
 const SEGMENT_BYTES = 128 * MIB;
 /** Until the compiler has seen it all. Kafka's cleaner gets one more in front of every round. */
-const WARM_UPS = 2;
+const WARM_UPS = 4;
 
 /** A key and its record's overhead add about 26 bytes to the value. */
 const CASES: Readonly<Record<string, { readonly valueSize: number; readonly codec: string }>> = {

@@ -25,6 +25,9 @@ const NO_TIMESTAMP = -1n;
 const MAX_GROWTH_BYTES = 11;
 /** From this mean size on, copying records one by one costs less than copying those in between. */
 const LARGE_RECORD_BYTES = 512;
+/** What a frame may take beyond its records where these do not get smaller: one byte of 2^8, and its ends. */
+const INCOMPRESSIBLE_SHIFT = 8;
+const MIN_FRAME_BYTES = 64;
 const INITIAL_RECORDS = 1_024;
 const INITIAL_SCRATCH_BYTES = 65_536;
 
@@ -100,10 +103,14 @@ export class BatchRewriter {
       const scratch = this.#scratch;
       scratch.reserve(this.#roomFor(scanner));
       const end = this.#moveRecords(scanner, times, oldMax - base, base, scratch.bytes, 0);
-      const compressed = compress(codec, scratch.bytes.subarray(0, end));
+      output.reserve(BATCH_HEADER_BYTES + end + (end >>> INCOMPRESSIBLE_SHIFT) + MIN_FRAME_BYTES);
+      const room = output.bytes.subarray(start + BATCH_HEADER_BYTES);
+      const compressed = compress(codec, scratch.bytes.subarray(0, end), undefined, room);
       scratch.consume(0);
-      output.reserve(BATCH_HEADER_BYTES + compressed.length);
-      output.bytes.set(compressed, start + BATCH_HEADER_BYTES);
+      if (compressed.buffer !== room.buffer) {
+        output.reserve(BATCH_HEADER_BYTES + compressed.length);
+        output.bytes.set(compressed, start + BATCH_HEADER_BYTES);
+      }
       output.length = start + BATCH_HEADER_BYTES + compressed.length;
     }
     const { bytes } = output;

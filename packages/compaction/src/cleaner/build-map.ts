@@ -65,7 +65,7 @@ function readSegment(
         stats.mapRecordsRead += batch.recordCount;
       } else {
         reader.ensureValid(batch);
-        const lastDelta = putRecords(pass, batch);
+        const lastDelta = putRecords(pass, batch, segment.baseOffset, reader.batchPosition);
         if (lastDelta === NONE) return reached;
         if (lastDelta !== ALL) return batch.baseOffset + BigInt(lastDelta);
       }
@@ -84,7 +84,12 @@ const ALL = -1;
 const NONE = -2;
 
 /** ALL, or the offset delta of the last record that found room (NONE: not even the first did). */
-function putRecords(pass: CleaningPass, batch: RecordBatch): number {
+function putRecords(
+  pass: CleaningPass,
+  batch: RecordBatch,
+  segment: bigint,
+  position: number,
+): number {
   const { map, scanner, decoded, stats, task } = pass;
   const base = batch.baseOffset;
   const firstDelta = base >= task.firstDirtyOffset ? 0 : Number(task.firstDirtyOffset - base);
@@ -112,7 +117,10 @@ function putRecords(pass: CleaningPass, batch: RecordBatch): number {
   }
   if (isCovered) {
     map.latest.cover(base, batch.nextOffset);
-    if (room !== undefined) decoded.keep(base, scanner.buffer, room);
+    // Where the second phase would have to look at the map, and at the batch's CRC, it reads it again.
+    if (room !== undefined && map.latest.indexOf(base) >= 0) {
+      decoded.keep(segment, position, batch, scanner.buffer, room);
+    }
   }
   return ALL;
 }

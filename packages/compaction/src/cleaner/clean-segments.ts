@@ -55,8 +55,12 @@ function cleanSegment(
     pass.control,
   );
   try {
-    for (let batch = reader.next(); batch; batch = reader.next()) {
-      cleanBatch(pass, state, reader, batch, cleaned);
+    for (;;) {
+      const kept = pass.decoded.find(segment.baseOffset, reader.position);
+      if (kept !== null) reader.stepOver(kept);
+      const batch = kept ?? reader.next();
+      if (batch === null) break;
+      cleanBatch(pass, state, reader, batch, kept !== null, cleaned);
     }
   } catch (error) {
     throw reader.toError(error);
@@ -71,6 +75,7 @@ function cleanBatch(
   state: CleaningState,
   reader: SourceReader,
   batch: RecordBatch,
+  isKept: boolean,
   cleaned: CleanedSegments,
 ): void {
   const { task, scanner, stats } = pass;
@@ -92,7 +97,8 @@ function cleanBatch(
       scanner.open(batch);
       while (scanner.next()) rewriter.keep(scanner);
     } else {
-      tombstoneCount = keepSurvivors(pass, state, batch, isHorizonPassed);
+      const records = isKept ? pass.decoded.records : undefined;
+      tombstoneCount = keepSurvivors(pass, state, batch, records, isHorizonPassed);
     }
   }
   const isKeptEmpty = rewriter.count === 0 && retention.isKeptEmpty(batch);
@@ -105,7 +111,8 @@ function cleanBatch(
     rewriter.writeEmpty(batch, output);
   } else if (rewriter.count === batch.recordCount && !needsHorizon) {
     output.reserve(batch.sizeInBytes);
-    batch.buffer.copy(output.bytes, start, batch.position, batch.position + batch.sizeInBytes);
+    if (isKept) reader.readTo(batch, output.bytes, start);
+    else batch.buffer.copy(output.bytes, start, batch.position, batch.position + batch.sizeInBytes);
     output.length = start + batch.sizeInBytes;
     stats.bytesCopied += batch.sizeInBytes;
   } else {
@@ -119,14 +126,15 @@ function cleanBatch(
   cleaned.commit(batch, start, verdict?.aborted ?? null);
 }
 
-/** Has the rewriter keep what survives of a data batch; how many tombstones are among it. */
+/** Has the rewriter keep what survives of a data batch, whose `records` may be decoded already; how many tombstones are among it. */
 function keepSurvivors(
   pass: CleaningPass,
   state: CleaningState,
   batch: RecordBatch,
+  records: Buffer | undefined,
   isHorizonPassed: boolean,
 ): number {
-  const { map, scanner, decoded, stats } = pass;
+  const { map, scanner, stats } = pass;
   const { rewriter, lastMappedOffset } = state;
   const base = batch.baseOffset;
   const lastMappedDelta =
@@ -143,7 +151,7 @@ function keepSurvivors(
     return 0;
   }
   let tombstoneCount = 0;
-  scanner.open(batch, undefined, latestIndex < 0 ? undefined : decoded.find(base));
+  scanner.open(batch, undefined, records);
   while (scanner.next()) {
     const delta = scanner.offsetDelta;
     if (latestIndex >= 0) {

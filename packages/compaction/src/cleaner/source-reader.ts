@@ -19,7 +19,8 @@ export class SourceReader {
   readonly #bufferBytes: number;
   readonly #endOffset: bigint;
   #nextOffset: bigint;
-  #batchPosition = 0;
+  /** Where in the segment the batch begins that was returned last, or stepped over. */
+  batchPosition = 0;
   #unaccountedBytes = 0;
 
   constructor(
@@ -41,9 +42,9 @@ export class SourceReader {
 
   /** The next batch, in a reused view; null at the end. */
   next(): RecordBatch | null {
-    this.#batchPosition = this.#reader.position;
+    this.batchPosition = this.#reader.position;
     const batch = this.#reader.next();
-    const bytes = this.#reader.position - this.#batchPosition;
+    const bytes = this.#reader.position - this.batchPosition;
     this.bytesRead += bytes;
     this.#unaccountedBytes += bytes;
     if (this.#unaccountedBytes >= this.#bufferBytes || batch === null) {
@@ -53,6 +54,30 @@ export class SourceReader {
     }
     if (batch !== null) this.#ensureInOrder(batch);
     return batch;
+  }
+
+  /** Where the next batch begins. */
+  get position(): number {
+    return this.#reader.position;
+  }
+
+  /** Over a batch whose header is known, without reading it. */
+  stepOver(batch: RecordBatch): void {
+    this.#control.ensureWanted();
+    this.batchPosition = this.#reader.position;
+    this.#reader.stepOver(batch.sizeInBytes);
+    this.bytesRead += batch.sizeInBytes;
+    this.#ensureInOrder(batch);
+  }
+
+  /** Reads the batch, after all, that was stepped over last, to target[start...]. */
+  readTo(batch: RecordBatch, target: Buffer, start: number): void {
+    const { sizeInBytes } = batch;
+    this.#control.throttle(sizeInBytes);
+    const length = this.#file.read(target, start, sizeInBytes, this.batchPosition);
+    if (length < sizeInBytes) {
+      throw this.corrupt(`the file ends ${String(sizeInBytes - length)} bytes early`);
+    }
   }
 
   /** Offsets are outside of the CRC, and they decide which record is a key's latest. */
@@ -82,7 +107,7 @@ export class SourceReader {
   }
 
   #place(): string {
-    return `${this.#file.path} at byte ${String(this.#batchPosition)}`;
+    return `${this.#file.path} at byte ${String(this.batchPosition)}`;
   }
 
   close(): void {

@@ -68,18 +68,29 @@ export class BatchReader {
     return this.#batch;
   }
 
+  /** Goes on behind a batch of this size, which is not read for it. */
+  stepOver(sizeInBytes: number): void {
+    const left = this.#end - this.#position;
+    if (sizeInBytes > left) {
+      throw this.#corrupt(`a size of ${String(sizeInBytes)} bytes where ${String(left)} are left`);
+    }
+    this.#position += sizeInBytes;
+  }
+
   /** Makes `length` bytes from the current position available; where they start in the chunk. */
   #require(length: number): number {
     const at = this.#position - this.#chunkStart;
     if (at + length <= this.#chunkLength) return at;
+    // What was stepped over may reach beyond the chunk.
+    const kept = Math.max(0, this.#chunkLength - at);
     if (length > this.#chunk.length) {
       const grown = Buffer.allocUnsafeSlow(length);
-      this.#chunk.copy(grown, 0, at, this.#chunkLength);
+      this.#chunk.copy(grown, 0, this.#chunkLength - kept, this.#chunkLength);
       this.#chunk = grown;
     } else {
-      this.#chunk.copyWithin(0, at, this.#chunkLength);
+      this.#chunk.copyWithin(0, this.#chunkLength - kept, this.#chunkLength);
     }
-    this.#chunkLength = Math.max(0, this.#chunkLength - at);
+    this.#chunkLength = kept;
     this.#chunkStart = this.#position;
     const wanted = Math.min(this.#chunk.length, this.#end - this.#chunkStart);
     this.#chunkLength += this.#file.read(

@@ -7,8 +7,10 @@ import { compressZstd, decompressZstd } from './zstd.ts';
 /**
  * Compresses `source` as Kafka's clients do: gzip, snappy in xerial framing, an lz4 frame, a zstd
  * frame. `level` counts for gzip (1 to 9, default 6) and zstd (1 to 22, default 3).
+ *
+ * `room`: memory that the result may take from its start on instead of its own.
  */
-export function compress(codec: Codec, source: Buffer, level?: number): Buffer {
+export function compress(codec: Codec, source: Buffer, level?: number, room?: Buffer): Buffer {
   switch (codec) {
     case 'none':
       return source;
@@ -17,7 +19,7 @@ export function compress(codec: Codec, source: Buffer, level?: number): Buffer {
     case 'snappy':
       return compressSnappy(source);
     case 'lz4':
-      return compressLz4(source);
+      return compressLz4(source, room);
     case 'zstd':
       return compressZstd(source, level);
   }

@@ -14,11 +14,13 @@ const FRAME_END_BYTES = 4;
 const BLOCK_HEADER_BYTES = 4;
 const STORED_BIT = 0x80000000;
 
-export function compressLz4(source: Buffer): Buffer {
+/** `room`: the result lies in it, if it is large enough for what does not get smaller. */
+export function compressLz4(source: Buffer, room?: Buffer): Buffer {
   const blockCount = Math.ceil(source.length / LZ4_BLOCK_BYTES);
   const mostBytes =
     FRAME_START.length + blockCount * BLOCK_HEADER_BYTES + source.length + FRAME_END_BYTES;
-  const frame = Buffer.allocUnsafe(mostBytes);
+  const isInRoom = room !== undefined && room.length >= mostBytes;
+  const frame = isInRoom ? room : Buffer.allocUnsafe(mostBytes);
   let position = FRAME_START.copy(frame);
   for (let start = 0; start < source.length; start += LZ4_BLOCK_BYTES) {
     const input = source.subarray(start, start + LZ4_BLOCK_BYTES);
