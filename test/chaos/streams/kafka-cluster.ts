@@ -17,9 +17,6 @@ const CONFIG = {
   'min.insync.replicas': '2',
   'transaction.state.log.min.isr': '2',
   'transaction.abort.timed.out.transaction.cleanup.interval.ms': '500',
-  // A dead node's leaders are to move soon.
-  'broker.session.timeout.ms': '3000',
-  'broker.heartbeat.interval.ms': '500',
   'replica.lag.time.max.ms': '5000',
   // Compaction while the run goes on.
   'log.cleaner.backoff.ms': '500',
