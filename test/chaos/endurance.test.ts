@@ -70,6 +70,8 @@ function create(): KafkaStreams {
       'bootstrap.servers': broker.bootstrapServers,
       'application.id': 'app',
       'processing.guarantee': 'exactly_once_v2',
+      // A member hears of a rebalance at its next heartbeat.
+      'heartbeat.interval.ms': 200,
       'state.dir': temporaryDirectory(),
     },
     { logger: silentLogger() },

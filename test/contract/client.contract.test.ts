@@ -401,9 +401,9 @@ describeOnBothBrokers('the client', (broker) => {
   it('152: stays a member while its handlers take longer than the session (kafkajs#387)', async () => {
     const client = open();
     const topic = await topicWith(client, 4);
-    const one = join(client, topic, { sessionTimeoutMs: 6_000 });
+    const one = join(client, topic, { sessionTimeoutMs: 3_000 });
     await eventually(() => one.assigned !== null);
-    await new Promise((resolve) => setTimeout(resolve, 7_000));
+    await new Promise((resolve) => setTimeout(resolve, 4_000));
     const { generation } = one.group.metadata;
     await one.group.commit(
       new Map([[`${topic}-0`, { topic, partition: 0, offset: 1n, metadata: '' }]]),

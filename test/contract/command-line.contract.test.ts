@@ -372,7 +372,7 @@ describeOnBothBrokers('the command line', (broker) => {
         brokers: broker().bootstrapServers.split(','),
         logLevel: logLevel.NOTHING,
       });
-      const consumer = kafka.consumer({ groupId });
+      const consumer = kafka.consumer({ groupId, maxWaitTimeInMs: 100 });
       await consumer.connect();
       await consumer.subscribe({ topics: [topic], fromBeginning: true });
       let count = 0;

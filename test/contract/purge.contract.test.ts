@@ -15,7 +15,7 @@ import {
   type StreamsConfigInput,
   type Topology,
 } from '@millrace/runtime';
-import { afterEach, expect, it } from 'vitest';
+import { expect, it, type TestContext } from 'vitest';
 import { describeOnBothBrokers, unique } from '../support/brokers.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 
@@ -41,21 +41,15 @@ const eager = { 'log.retention.check.interval.ms': '200', 'log.initial.task.dela
 describeOnBothBrokers(
   'the repartition topic of an application',
   (broker) => {
-    const clients: StreamsClient[] = [];
-    const applications: KafkaStreams[] = [];
-    afterEach(async () => {
-      await Promise.all(applications.splice(0).map((streams) => streams.close()));
-      await Promise.all(clients.splice(0).map((client) => client.close(5_000)));
-    });
-
-    function open(): StreamsClient {
+    function open({ onTestFinished }: TestContext): StreamsClient {
       const config = { 'bootstrap.servers': broker().bootstrapServers };
       const client = connect(config, { logger: silentLogger() });
-      clients.push(client);
+      onTestFinished(() => client.close(5_000));
       return client;
     }
 
     async function start(
+      { onTestFinished }: TestContext,
       topology: Topology,
       applicationId: string,
       config: StreamsConfigInput = {},
@@ -75,7 +69,9 @@ describeOnBothBrokers(
         },
         { logger: silentLogger(), environment: {} },
       );
-      applications.push(streams);
+      onTestFinished(async () => {
+        await streams.close();
+      });
       await streams.start();
       const untilMs = performance.now() + WAIT_MS;
       while (streams.state !== 'RUNNING' && performance.now() < untilMs) await sleep(20);
@@ -101,10 +97,12 @@ describeOnBothBrokers(
       return bytes;
     }
 
-    it.each(['at_least_once', 'exactly_once_v2'])(
+    // They wait for the most part, so they do it together.
+    it.concurrent.for(['at_least_once', 'exactly_once_v2'])(
       'loses records every delete.interval.ms, only committed ones, however often there are commits: %s',
-      async (guarantee) => {
-        const client = open();
+      { timeout: 30_000 },
+      async (guarantee, context) => {
+        const client = open(context);
         const [input, id] = [unique('in'), unique('app')];
         await client
           .admin()
@@ -117,7 +115,7 @@ describeOnBothBrokers(
           .selectKey((_, value) => value)
           .groupByKey({ ...strings, name: 'by-value' })
           .count({ store: 'counts' });
-        const streams = await start(builder.build(), id, {
+        const streams = await start(context, builder.build(), id, {
           'processing.guarantee': guarantee,
           'delete.interval.ms': DELETE_INTERVAL_MS,
         });
@@ -150,11 +148,10 @@ describeOnBothBrokers(
           expect(distanceMs).toBeGreaterThan(DELETE_INTERVAL_MS - LOOK_MAX_MS);
         }
       },
-      30_000,
     );
 
-    it('takes a bounded part of the disk, over several times as much data', async () => {
-      const client = open();
+    it('takes a bounded part of the disk, over several times as much data', async (context) => {
+      const client = open(context);
       const [input, id] = [unique('in'), unique('app')];
       await client
         .admin()
@@ -168,7 +165,7 @@ describeOnBothBrokers(
         .groupByKey({ ...strings, name: 'by-head' })
         .count({ store: 'counts' });
       const repartition = `${id}-by-head-repartition`;
-      await start(builder.build(), id);
+      await start(context, builder.build(), id);
 
       const writer = await TopicWriter.open(client, { topic: input, ...strings, lingerMs: 5 });
       const tail = 'x'.repeat(VALUE_BYTES - 3);

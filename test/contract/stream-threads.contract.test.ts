@@ -208,7 +208,12 @@ describeOnBothBrokers('the stream threads of an application', (broker) => {
         logLevel: logLevel.NOTHING,
       });
       const join = async (retries: number): Promise<ReturnType<typeof kafka.consumer>> => {
-        const consumer = kafka.consumer({ groupId: name, retry: { retries } });
+        const consumer = kafka.consumer({
+          groupId: name,
+          // It does not end before its last fetch is answered.
+          maxWaitTimeInMs: 100,
+          retry: { retries },
+        });
         await consumer.connect();
         await consumer.subscribe({ topics: [`${name}-in`] });
         return consumer;

@@ -56,7 +56,10 @@ describe.skipIf(missing !== null)(missing === null ? title : `${title} (${missin
 
   /** The last value of every key, and how many records there were, up to `end`. */
   async function consume(end: number): Promise<{ table: Map<string, string>; count: number }> {
-    const consumer = client.consumer({ groupId: `g${String(Math.random())}` });
+    const consumer = client.consumer({
+      groupId: `g${String(Math.random())}`,
+      maxWaitTimeInMs: 100,
+    });
     await consumer.connect();
     await consumer.subscribe({ topic: TOPIC, fromBeginning: true });
     const table = new Map<string, string>();

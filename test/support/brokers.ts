@@ -1,7 +1,7 @@
 import { startBroker } from '@millrace/broker';
 import { afterAll, beforeAll, describe, inject } from 'vitest';
 import { missingForJava } from './kafka/jars.ts';
-import { startKafka } from './kafka/start-kafka.ts';
+import { SHORT_SESSIONS, startKafka } from './kafka/start-kafka.ts';
 import type { SharedKafka } from './shared-kafka.ts';
 
 export interface BrokerUnderTest {
@@ -24,7 +24,8 @@ interface Running {
 }
 
 const starters = {
-  embedded: (config: CommonConfig): Promise<Running> => startBroker({ config }),
+  embedded: (config: CommonConfig): Promise<Running> =>
+    startBroker({ config: { ...SHORT_SESSIONS, ...config } }),
   kafka: async (config: CommonConfig, features: Features): Promise<Running> => {
     // A rung without one has none to provide.
     const shared = inject('sharedKafka') as SharedKafka | null | undefined;

@@ -313,7 +313,7 @@ describe.skipIf(!isBuilt)('a compacted topic', () => {
       brokers: [running.broker.bootstrapServers],
       logLevel: logLevel.NOTHING,
     });
-    const consumer = kafka.consumer({ groupId: 'readers' });
+    const consumer = kafka.consumer({ groupId: 'readers', maxWaitTimeInMs: 100 });
     closers.push(() => consumer.disconnect());
     await consumer.connect();
     await consumer.subscribe({ topic: 'orders', fromBeginning: true });
