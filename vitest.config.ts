@@ -12,6 +12,9 @@ const options = {
   hookTimeout: 120_000,
 };
 
+/** What other tools find in the project; `npm test` starts it beside the others. */
+const CHECKS = 'test/house/checks.test.ts';
+
 /** Tests that replace modules, or look at what the process as a whole has. */
 const ISOLATED = '**/*.isolated.test.ts';
 
@@ -20,6 +23,7 @@ const rungs: Record<string, string[]> = {
   unit: ['packages/*/src/**/*.test.ts', 'test/support/**/*.test.ts', 'test/bench/**/*.test.ts'],
   isolated: [`packages/*/src/${ISOLATED}`],
   house: ['test/house/**/*.test.ts'],
+  checks: [CHECKS],
   contract: ['test/contract/**/*.test.ts'],
   golden: [
     'test/golden/**/*.test.ts',
@@ -31,6 +35,12 @@ const rungs: Record<string, string[]> = {
   crash: ['test/crash/**/*.test.ts', 'test/chaos/**/*.test.ts'],
   interop: ['test/interop/**/*.test.ts'],
 };
+
+/** Files that a rung's patterns would find, but that are another's. */
+function elsewhere(rung: string): string[] {
+  if (rung === 'isolated') return [];
+  return rung === 'checks' ? [ISOLATED] : [ISOLATED, CHECKS];
+}
 
 /** Those whose files may run one after the other with the same modules: loading them anew takes longer than most tests. */
 const withSharedModules = new Set(['unit', 'golden', 'contract', 'interop']);
@@ -48,7 +58,7 @@ export default defineConfig({
         name,
         include,
         isolate: !withSharedModules.has(name),
-        exclude: name === 'isolated' ? options.exclude : [...options.exclude, ISOLATED],
+        exclude: [...options.exclude, ...elsewhere(name)],
         globalSetup: withSharedKafka.has(name) ? ['test/support/shared-kafka.ts'] : [],
       },
     })),

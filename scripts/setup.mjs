@@ -37,8 +37,8 @@ function checkNode() {
   process.exit(1);
 }
 
-/** Installs when the lock file has changed since the last time, and builds what has changed. */
-export function setup() {
+/** Installs when the lock file has changed since the last time. */
+export function install() {
   checkNode();
   const lock = createHash('sha256')
     .update(readFileSync(join(root, 'pnpm-lock.yaml')))
@@ -48,7 +48,16 @@ export function setup() {
     mkdirSync(dirname(INSTALLED), { recursive: true });
     writeFileSync(INSTALLED, lock);
   }
+}
+
+/** Builds what has changed. */
+export function build() {
   run(process.execPath, [join(root, 'node_modules', 'typescript', 'bin', 'tsc'), '-b']);
+}
+
+export function setup() {
+  install();
+  build();
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) setup();
