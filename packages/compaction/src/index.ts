@@ -7,7 +7,7 @@ export type {
   RegionKind,
   SegmentToLookAt,
 } from './cleaner/cleanable-range.ts';
-export { cleanLog } from './cleaner/clean-log.ts';
+export { cleanLog } from './cleaner/pass/clean-log.ts';
 export { cleanOnce } from './cleaner/clean-once.ts';
 export { cleaningTaskOf } from './cleaner/cleaning-task-of.ts';
 export type {
@@ -51,8 +51,8 @@ export type {
 export { InlineThread } from './cleaner/threads/inline-thread.ts';
 export type { InlineThreadOptions } from './cleaner/threads/inline-thread.ts';
 export { WorkerThread } from './cleaner/threads/worker-thread.ts';
-export { OffsetMap } from './cleaner/offset-map.ts';
-export type { CleaningTools } from './cleaner/pass.ts';
+export { OffsetMap } from './cleaner/map/offset-map.ts';
+export type { CleaningTools } from './cleaner/pass/pass.ts';
 export { checkSetting, defaultLogConfig, parseLogConfig, resolveSetting } from './config.ts';
 export type { LogConfig, ResolvedSetting } from './config.ts';
 export { logConfigDefinitions, LONG_MAX, LONG_MAX_TEXT } from './config-definitions.ts';

@@ -1,9 +1,9 @@
 import type { Log } from '../log/log.ts';
-import { cleanLog } from './clean-log.ts';
+import { cleanLog } from './pass/clean-log.ts';
 import type { CleanableRange } from './cleanable-range.ts';
 import { cleaningTaskOf } from './cleaning-task-of.ts';
 import type { CleaningReport } from './cleaning-task.ts';
-import type { CleaningTools } from './pass.ts';
+import type { CleaningTools } from './pass/pass.ts';
 
 /**
  * A whole pass in this thread: cleans group by group and swaps each one in. The caller writes the

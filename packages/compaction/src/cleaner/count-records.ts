@@ -1,5 +1,5 @@
 import type { RecordBatch } from '@millrace/protocol';
-import type { RecordScanner } from './record-scanner.ts';
+import type { RecordScanner } from './pass/record-scanner.ts';
 
 /** What lies in some segments. */
 export interface RecordCounts {

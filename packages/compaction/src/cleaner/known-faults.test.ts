@@ -9,7 +9,7 @@ import type { TestRecord } from '../testing/batches.ts';
 import { cleanNow, toolsOf } from '../testing/cleaning.ts';
 import { configOf, newMemoryLog, openMemoryDir, readAll, ROOT } from '../testing/memory-log-dir.ts';
 import { cleanableRange } from './cleanable-range.ts';
-import { cleanLog } from './clean-log.ts';
+import { cleanLog } from './pass/clean-log.ts';
 import { cleaningTaskOf } from './cleaning-task-of.ts';
 import type { CleanedGroup } from './cleaning-task.ts';
 

@@ -2,15 +2,15 @@ import { BatchIterator } from '@millrace/protocol';
 import type { Log } from '../log/log.ts';
 import type { Disk, DiskFile } from '../platform/disk.ts';
 import { CLEANED_SUFFIX } from '../segment/segment-files.ts';
-import { cleanLog } from './clean-log.ts';
+import { cleanLog } from './pass/clean-log.ts';
 import type { CleanableRange } from './cleanable-range.ts';
 import { cleaningTaskOf } from './cleaning-task-of.ts';
 import type { CleaningReport, CleaningTask } from './cleaning-task.ts';
 import { addBatch, differenceOf, noRecords } from './count-records.ts';
 import type { RecordCounts } from './count-records.ts';
-import type { CleaningTools } from './pass.ts';
-import { RecordScanner } from './record-scanner.ts';
-import { SourceReader } from './source-reader.ts';
+import type { CleaningTools } from './pass/pass.ts';
+import { RecordScanner } from './pass/record-scanner.ts';
+import { SourceReader } from './pass/source-reader.ts';
 
 /** What a pass would make of a log. */
 export interface RehearsedCleaning {

@@ -1,8 +1,8 @@
 import { cleanableRange } from '../cleaner/cleanable-range.ts';
 import { cleanOnce } from '../cleaner/clean-once.ts';
 import type { CleaningReport } from '../cleaner/cleaning-task.ts';
-import { OffsetMap } from '../cleaner/offset-map.ts';
-import type { CleaningTools } from '../cleaner/pass.ts';
+import { OffsetMap } from '../cleaner/map/offset-map.ts';
+import type { CleaningTools } from '../cleaner/pass/pass.ts';
 import type { Log } from '../log/log.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Disk } from '../platform/disk.ts';

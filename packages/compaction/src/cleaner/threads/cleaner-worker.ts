@@ -5,7 +5,7 @@ import { checkedDisk } from '../../log-dir/checked-disk.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { nodeDisk } from '../../platform/node-disk.ts';
 import { systemRandom } from '../../platform/random.ts';
-import { cleanLog } from '../clean-log.ts';
+import { cleanLog } from '../pass/clean-log.ts';
 import { IoThrottle } from './io-throttle.ts';
 import { AbortFlag, PassControl } from './pass-control.ts';
 import { PassTools } from './pass-tools.ts';

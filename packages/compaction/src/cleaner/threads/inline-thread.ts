@@ -3,7 +3,7 @@ import type { Clock } from '../../platform/clock.ts';
 import type { Disk } from '../../platform/disk.ts';
 import type { Random } from '../../platform/random.ts';
 import { checkedDisk } from '../../log-dir/checked-disk.ts';
-import { cleanLog } from '../clean-log.ts';
+import { cleanLog } from '../pass/clean-log.ts';
 import type { CleaningControl, CleaningReport, CleaningTask } from '../cleaning-task.ts';
 import type { CleanerThread, CleanerThreadSettings, SwapGroup } from './cleaner-thread.ts';
 import { PassTools } from './pass-tools.ts';

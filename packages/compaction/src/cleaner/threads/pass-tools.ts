@@ -2,8 +2,8 @@ import type { Clock } from '../../platform/clock.ts';
 import type { Disk } from '../../platform/disk.ts';
 import type { Random } from '../../platform/random.ts';
 import type { CleaningControl } from '../cleaning-task.ts';
-import { OffsetMap } from '../offset-map.ts';
-import type { CleaningTools } from '../pass.ts';
+import { OffsetMap } from '../map/offset-map.ts';
+import type { CleaningTools } from '../pass/pass.ts';
 
 interface PassToolsOptions {
   readonly disk: Disk;

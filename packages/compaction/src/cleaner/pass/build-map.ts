@@ -1,5 +1,5 @@
 import type { RecordBatch } from '@millrace/protocol';
-import type { SourceSegment } from './cleaning-task.ts';
+import type { SourceSegment } from '../cleaning-task.ts';
 import { controlTypeOf } from './control-type.ts';
 import type { CleaningPass } from './pass.ts';
 import { SourceReader } from './source-reader.ts';

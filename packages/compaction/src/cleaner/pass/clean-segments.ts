@@ -2,7 +2,7 @@ import type { RecordBatch } from '@millrace/protocol';
 import type { BatchRetention } from './batch-retention.ts';
 import type { BatchRewriter } from './batch-rewriter.ts';
 import { CleanedSegments } from './cleaned-segments.ts';
-import type { SourceSegment } from './cleaning-task.ts';
+import type { SourceSegment } from '../cleaning-task.ts';
 import { controlTypeOf } from './control-type.ts';
 import type { CleaningPass } from './pass.ts';
 import { SourceReader } from './source-reader.ts';

@@ -1,6 +1,6 @@
 import { BATCH_HEADER_BYTES, CorruptRecordError, decompress } from '@millrace/protocol';
 import type { Codec, RecordBatch } from '@millrace/protocol';
-import { MAX_DECOMPRESSION_ROOM_BYTES } from '../limits.ts';
+import { MAX_DECOMPRESSION_ROOM_BYTES } from '../../limits.ts';
 
 const MIN_RECORD_BYTES = 7;
 const INITIAL_ROOM_BYTES = 262_144;

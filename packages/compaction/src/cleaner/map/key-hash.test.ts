@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { seededRandom } from '../testing/seeded-random.ts';
+import { seededRandom } from '../../testing/seeded-random.ts';
 import { KeyHash } from './key-hash.ts';
 
 /** The key of the reference implementation's test vectors. */

@@ -1,8 +1,12 @@
 import type { RecordBatch } from '@millrace/protocol';
-import { MAX_SEGMENT_BYTES, OFFSET_INDEX_ENTRY_BYTES, TIME_INDEX_ENTRY_BYTES } from '../limits.ts';
-import type { AbortedTransaction } from '../segment/txn-index.ts';
-import { CLEANED_SUFFIX, SEGMENT_SUFFIXES, segmentFilePath } from '../segment/segment-files.ts';
-import { Segment } from '../segment/segment.ts';
+import {
+  MAX_SEGMENT_BYTES,
+  OFFSET_INDEX_ENTRY_BYTES,
+  TIME_INDEX_ENTRY_BYTES,
+} from '../../limits.ts';
+import type { AbortedTransaction } from '../../segment/txn-index.ts';
+import { CLEANED_SUFFIX, SEGMENT_SUFFIXES, segmentFilePath } from '../../segment/segment-files.ts';
+import { Segment } from '../../segment/segment.ts';
 import { OutputBuffer } from './output-buffer.ts';
 import type { CleaningPass } from './pass.ts';
 

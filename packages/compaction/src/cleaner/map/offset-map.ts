@@ -1,6 +1,6 @@
-import type { Random } from '../platform/random.ts';
-import { ConfigError } from '../errors.ts';
-import { MAX_OFFSET_MAP_BYTES, OFFSET_MAP_SLOT_BYTES } from '../limits.ts';
+import type { Random } from '../../platform/random.ts';
+import { ConfigError } from '../../errors.ts';
+import { MAX_OFFSET_MAP_BYTES, OFFSET_MAP_SLOT_BYTES } from '../../limits.ts';
 import { KeyHash } from './key-hash.ts';
 import { LatestOffsets } from './latest-offsets.ts';
 

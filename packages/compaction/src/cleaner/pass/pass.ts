@@ -1,8 +1,8 @@
-import type { Clock } from '../platform/clock.ts';
-import type { Disk } from '../platform/disk.ts';
-import type { CleaningControl, CleaningStats, CleaningTask } from './cleaning-task.ts';
+import type { Clock } from '../../platform/clock.ts';
+import type { Disk } from '../../platform/disk.ts';
+import type { CleaningControl, CleaningStats, CleaningTask } from '../cleaning-task.ts';
 import type { DecodedBatches } from './decoded-batches.ts';
-import type { OffsetMap } from './offset-map.ts';
+import type { OffsetMap } from '../map/offset-map.ts';
 import type { RecordScanner } from './record-scanner.ts';
 
 /** What a pass works with; a cleaner thread has one set and uses it for one log after another. */

@@ -1,8 +1,8 @@
 import { BATCH_HEADER_BYTES, BatchBuilder, RecordBatch } from '@millrace/protocol';
 import { describe, expect, it } from 'vitest';
-import { seededRandom } from '../testing/seeded-random.ts';
+import { seededRandom } from '../../testing/seeded-random.ts';
 import { DecodedBatches } from './decoded-batches.ts';
-import { OffsetMap } from './offset-map.ts';
+import { OffsetMap } from '../map/offset-map.ts';
 
 const SLOTS = 100_000;
 const FEW_KEYS = Math.floor(Math.ceil(SLOTS / 8) * 0.75);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { MAX_TRACKED_OFFSETS } from '../limits.ts';
+import { MAX_TRACKED_OFFSETS } from '../../limits.ts';
 import { LatestOffsets } from './latest-offsets.ts';
 
 const high = (offset: bigint): number => Number(offset >> 32n);

@@ -1,5 +1,5 @@
 import type { RecordBatch } from '@millrace/protocol';
-import type { CleaningTask, LastOfProducer } from './cleaning-task.ts';
+import type { CleaningTask, LastOfProducer } from '../cleaning-task.ts';
 
 /**
  * Which batches stay although none of their records does: without the last batch of a producer its

@@ -1,6 +1,6 @@
 import type { RecordBatch } from '@millrace/protocol';
-import type { AbortedTransaction } from '../segment/txn-index.ts';
-import type { CleaningTask } from './cleaning-task.ts';
+import type { AbortedTransaction } from '../../segment/txn-index.ts';
+import type { CleaningTask } from '../cleaning-task.ts';
 
 /** What kind of control record a control batch holds; `none`: it is empty, the cleaner did that. */
 export type ControlType = 'abort' | 'commit' | 'other' | 'none';

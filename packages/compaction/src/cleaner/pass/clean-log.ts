@@ -1,11 +1,16 @@
-import { checkedDisk } from '../log-dir/checked-disk.ts';
-import { parseSegmentFileName } from '../segment/segment-files.ts';
+import { checkedDisk } from '../../log-dir/checked-disk.ts';
+import { parseSegmentFileName } from '../../segment/segment-files.ts';
 import { BatchRetention } from './batch-retention.ts';
 import { BatchRewriter } from './batch-rewriter.ts';
 import { buildOffsetMap } from './build-map.ts';
 import { cleanSegments } from './clean-segments.ts';
 import { removeCleaned } from './cleaned-segments.ts';
-import type { CleanedGroup, CleaningReport, CleaningStats, CleaningTask } from './cleaning-task.ts';
+import type {
+  CleanedGroup,
+  CleaningReport,
+  CleaningStats,
+  CleaningTask,
+} from '../cleaning-task.ts';
 import { DecodedBatches } from './decoded-batches.ts';
 import { groupSegments } from './group-segments.ts';
 import type { CleaningPass, CleaningTools } from './pass.ts';

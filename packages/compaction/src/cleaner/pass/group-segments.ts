@@ -1,5 +1,5 @@
-import { MAX_RELATIVE_OFFSET } from '../limits.ts';
-import type { CleaningTask, SourceSegment } from './cleaning-task.ts';
+import { MAX_RELATIVE_OFFSET } from '../../limits.ts';
+import type { CleaningTask, SourceSegment } from '../cleaning-task.ts';
 
 /**
  * Puts neighbouring segments together as long as what replaces them surely fits into one: by

@@ -1,4 +1,4 @@
-import { MAX_TRACKED_OFFSETS } from '../limits.ts';
+import { MAX_TRACKED_OFFSETS } from '../../limits.ts';
 
 const TWO_32 = 2 ** 32;
 

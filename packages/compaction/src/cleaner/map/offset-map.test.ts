@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ConfigError } from '../errors.ts';
-import { seededRandom } from '../testing/seeded-random.ts';
+import { ConfigError } from '../../errors.ts';
+import { seededRandom } from '../../testing/seeded-random.ts';
 import { OffsetMap } from './offset-map.ts';
 
 const newMap = (slots: number, loadFactor = 1): OffsetMap =>

@@ -1,4 +1,4 @@
-import type { Random } from '../platform/random.ts';
+import type { Random } from '../../platform/random.ts';
 
 /** The number that the authors recommend; half of it is broken in theory only. */
 const ROUNDS = 12;

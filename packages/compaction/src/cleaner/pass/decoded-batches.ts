@@ -1,5 +1,5 @@
 import { BATCH_HEADER_BYTES, RecordBatch } from '@millrace/protocol';
-import type { OffsetMap } from './offset-map.ts';
+import type { OffsetMap } from '../map/offset-map.ts';
 
 /**
  * Headers and decompressed records of batches that the first phase leaves for the second, so that they are

@@ -1,10 +1,10 @@
 import type { RecordBatch } from '@millrace/protocol';
-import { CorruptBatchError } from '../errors.ts';
-import { toLogError } from '../log/validate.ts';
-import type { Disk, DiskFile } from '../platform/disk.ts';
-import { BatchReader } from '../segment/batch-reader.ts';
-import { segmentFilePath } from '../segment/segment-files.ts';
-import type { CleaningControl, SourceSegment } from './cleaning-task.ts';
+import { CorruptBatchError } from '../../errors.ts';
+import { toLogError } from '../../log/validate.ts';
+import type { Disk, DiskFile } from '../../platform/disk.ts';
+import { BatchReader } from '../../segment/batch-reader.ts';
+import { segmentFilePath } from '../../segment/segment-files.ts';
+import type { CleaningControl, SourceSegment } from '../cleaning-task.ts';
 
 /**
  * Reads a source segment batch by batch, held back and stopped by `control` after each buffer of it.
