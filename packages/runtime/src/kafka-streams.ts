@@ -309,6 +309,7 @@ export class KafkaStreams {
       this.#logger.debug({ err: error, step }, 'a step of the stop failed');
     });
     this.#matcher?.stop();
+    this.#internalTopics?.close();
     const reports = [...(await this.#threads.stop(steps.leftMs))];
     await steps.run('end the threads that were removed', () => this.#threads.left());
     await this.#tellApplication(steps);
@@ -479,6 +480,7 @@ export class KafkaStreams {
       client,
       admin,
       ensureTopics: () => this.#ensureTopics(matcher),
+      onAssigned: (subtopologies) => this.#internalTopics?.assigned(subtopologies),
       clock: this.#clock,
       random: this.#random,
       yieldToEventLoop: this.#options.yieldToEventLoop ?? yieldToEventLoop,

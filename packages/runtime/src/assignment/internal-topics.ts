@@ -1,12 +1,15 @@
 import type { Logger } from 'pino';
-import type { AdminPort, NewTopic } from '../client/ports.ts';
+import type { AdminPort, NewTopic, TopicDescription } from '../client/ports.ts';
+import { Sleeper } from '../client/sleeper.ts';
 import { MisconfiguredTopicError } from '../errors.ts';
 import { GONE_TOPIC_LOOK_DISTANCE_MS, GONE_TOPIC_LOOKS } from '../limits.ts';
 import type { Clock } from '../platform/clock.ts';
-import type { BuiltTopology } from '../topology/built-topology.ts';
+import type { BuiltTopology, Subtopology } from '../topology/built-topology.ts';
 import type { PartitionCounts } from './partition-counts.ts';
 import {
   externalSourceTopics,
+  internalTopicNames,
+  internalTopicsOf,
   repartitionTopics,
   resolvePartitionCounts,
   taskCount,
@@ -23,15 +26,15 @@ export interface InternalTopicOptions {
 export class InternalTopics {
   readonly #admin: AdminPort;
   readonly #options: InternalTopicOptions;
-  readonly #clock: Clock;
+  readonly #sleeper: Sleeper;
   readonly #logger: Logger;
-  /** Those that were there once. */
-  readonly #seen = new Set<string>();
+  /** Ids of those that were there once; null where it is not known. */
+  readonly #seen = new Map<string, string | null>();
 
   constructor(admin: AdminPort, options: InternalTopicOptions, clock: Clock, logger: Logger) {
     this.#admin = admin;
     this.#options = options;
-    this.#clock = clock;
+    this.#sleeper = new Sleeper(clock);
     this.#logger = logger;
   }
 
@@ -48,9 +51,10 @@ export class InternalTopics {
         .filter((changelog) => !changelog.isSourceTopic)
         .map((changelog) => ({ changelog, subtopology })),
     );
-    const names = [...repartition.keys(), ...changelogs.map(({ changelog }) => changelog.name)];
-    const existing = await this.#partitionCounts([...externalSourceTopics(topology), ...names]);
-    await this.#refuseGone(names.filter((name) => !existing.has(name) && this.#seen.has(name)));
+    const names = [...internalTopicNames(topology)];
+    const known = await this.#admin.describeTopics([...externalSourceTopics(topology), ...names]);
+    await this.#refuseGone(names.filter((name) => this.#isGone(name, known)));
+    const existing = partitionCounts(known);
     const counts = resolvePartitionCounts(topology, existing);
     const wanted: NewTopic[] = [];
     for (const topic of repartition.values()) {
@@ -68,35 +72,53 @@ export class InternalTopics {
     // Without partitions where no topic matches a pattern yet: those are made once one does.
     const needed = wanted.filter(({ partitionCount }) => partitionCount > 0);
     validate(needed, existing);
-    for (const name of names) if (existing.has(name)) this.#seen.add(name);
+    for (const name of names) {
+      const topic = known.get(name);
+      if (topic !== undefined) this.#seen.set(name, topic.topicId);
+    }
     const missing = needed.filter(({ topic }) => !existing.has(topic));
     if (missing.length > 0) {
       this.#logger.info({ topics: missing.map(({ topic }) => topic) }, 'creating internal topics');
       await this.#admin.createTopics(missing);
+      for (const { topic } of missing) this.#seen.set(topic, null);
     }
     return counts;
   }
 
-  async #partitionCounts(topics: readonly string[]): Promise<Map<string, number>> {
-    const known = await this.#admin.describeTopics(topics);
-    return new Map([...known].map(([topic, { partitionCount }]) => [topic, partitionCount]));
+  /** Tasks of these subtopologies were assigned to this instance, so their topics are there, whoever made them. */
+  assigned(subtopologies: readonly Subtopology[]): void {
+    for (const name of subtopologies.flatMap(internalTopicsOf)) {
+      if (!this.#seen.has(name)) this.#seen.set(name, null);
+    }
+  }
+
+  /** Ends what waits. */
+  close(): void {
+    this.#sleeper.close();
+  }
+
+  /** It is not there, or another one has its name. */
+  #isGone(name: string, known: ReadonlyMap<string, TopicDescription>): boolean {
+    const seenId = this.#seen.get(name);
+    if (seenId === undefined) return false;
+    const topic = known.get(name);
+    if (topic === undefined) return true;
+    return seenId !== null && topic.topicId !== null && topic.topicId !== seenId;
   }
 
   /** A broker that has just started may not know all topics yet: it is asked again before anybody is stopped. */
   async #refuseGone(topics: readonly string[]): Promise<void> {
     let gone = topics;
     for (let look = 1; gone.length > 0 && look < GONE_TOPIC_LOOKS; look++) {
-      await new Promise<void>((resolve) => {
-        this.#clock.setTimer(GONE_TOPIC_LOOK_DISTANCE_MS, resolve);
-      });
+      await this.#sleeper.sleep(GONE_TOPIC_LOOK_DISTANCE_MS);
       const known = await this.#admin.describeTopics(gone);
-      gone = gone.filter((topic) => !known.has(topic));
+      gone = gone.filter((topic) => this.#isGone(topic, known));
     }
     if (gone.length === 0) return;
     throw new MisconfiguredTopicError(
       `Internal topics were deleted while the application runs: ${gone.join(', ')}. ` +
         'What was in them and not processed yet is lost. Reset the application to process its inputs again, ' +
-        'or start it again to go on without: the topics are then made anew, empty',
+        'or start it again to go on without: what is missing of the topics is then made anew, empty',
       { context: { topics: gone.join(', ') } },
     );
   }
@@ -105,6 +127,10 @@ export class InternalTopics {
     const { replicationFactor } = this.#options;
     return { topic, partitionCount, replicationFactor, config };
   }
+}
+
+function partitionCounts(topics: ReadonlyMap<string, TopicDescription>): Map<string, number> {
+  return new Map([...topics].map(([topic, { partitionCount }]) => [topic, partitionCount]));
 }
 
 function validate(wanted: readonly NewTopic[], existing: ReadonlyMap<string, number>): void {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { MisconfiguredTopicError, MissingSourceTopicError } from '../errors.ts';
+import { MisconfiguredTopicError, MissingSourceTopicError, ShutdownError } from '../errors.ts';
 import type { BuiltTopology, InternalTopic, Subtopology } from '../topology/built-topology.ts';
 import { InternalTopics } from './internal-topics.ts';
 import { resolvePartitionCounts, taskCount } from './partition-counts.ts';
@@ -168,32 +168,82 @@ describe('internal topics', () => {
     );
   });
 
-  it.each(['r1', 'app-store-changelog'])(
-    '175: refuses to make %s anew, which was deleted while the application runs (KAFKA-10357)',
-    async (topic) => {
+  describe.each(['r1', 'app-store-changelog'])('175: %s (KAFKA-10357)', (topic) => {
+    function setUp() {
       const cluster = new FakeCluster();
       cluster.createTopic('a', 2);
       cluster.createTopic('b', 4);
-      const options = { replicationFactor: -1, topicDefaults: new Map<string, string>() };
       const clock = new FakeClock();
       const admin = new FakeClient(cluster).admin();
-      const topics = new InternalTopics(admin, options, clock, silentLogger());
-      await topics.ensure(rekeyed);
-      await topics.ensure(rekeyed);
-      cluster.deleteTopic(topic);
+      const options = { replicationFactor: -1, topicDefaults: new Map<string, string>() };
+      const open = (): InternalTopics => new InternalTopics(admin, options, clock, silentLogger());
+      return { cluster, clock, admin, open };
+    }
+
+    async function expectRefused(topics: InternalTopics, clock: FakeClock): Promise<void> {
       const refused = expect(topics.ensure(rekeyed)).rejects.toThrow(
         new RegExp(`deleted while the application runs: ${topic}\\. .*Reset the application`, 'u'),
       );
       await clock.advance(10_000);
       await refused;
-      expect(cluster.partitionCount(topic)).toBeUndefined();
+    }
 
-      // A broker that is only late is waited for.
+    it('is not made anew after it was deleted, whether it was made here or found', async () => {
+      const { cluster, clock, open } = setUp();
+      const [made, found] = [open(), open()];
+      await made.ensure(rekeyed);
+      await found.ensure(rekeyed);
+      cluster.deleteTopic(topic);
+      await expectRefused(made, clock);
+      await expectRefused(found, clock);
+      expect(cluster.partitionCount(topic)).toBeUndefined();
+    });
+
+    it('is not made anew by who was only assigned tasks that use it', async () => {
+      const { cluster, clock, open } = setUp();
+      await open().ensure(rekeyed);
+      const follower = open();
+      follower.assigned(rekeyed.subtopologies);
+      cluster.deleteTopic(topic);
+      await expectRefused(follower, clock);
+      // Another instance, which knows of nothing: the application was started again.
+      await open().ensure(rekeyed);
+      expect(cluster.partitionCount(topic)).toBe(4);
+    });
+
+    it('is refused when somebody else has made it anew', async () => {
+      const { cluster, clock, open } = setUp();
+      const topics = open();
+      await topics.ensure(rekeyed);
+      await topics.ensure(rekeyed);
+      cluster.deleteTopic(topic);
+      cluster.createTopic(topic, 4);
+      await expectRefused(topics, clock);
+    });
+
+    it('is waited for when a broker is only late, until the client is closed', async () => {
+      const { clock, admin, open } = setUp();
+      const topics = open();
+      await topics.ensure(rekeyed);
+      const describeTopics = admin.describeTopics.bind(admin);
+      const without: typeof describeTopics = async (names) => {
+        const known = new Map(await describeTopics(names));
+        known.delete(topic);
+        return known;
+      };
+      admin.describeTopics = without;
       const late = topics.ensure(rekeyed);
       await clock.advance(600);
-      cluster.createTopic(topic, 4);
+      admin.describeTopics = describeTopics;
       await clock.advance(10_000);
       await late;
-    },
-  );
+
+      admin.describeTopics = without;
+      const ended = expect(topics.ensure(rekeyed)).rejects.toThrow(ShutdownError);
+      await clock.advance(600);
+      topics.close();
+      await ended;
+      expect(clock.timerCount).toBe(0);
+    });
+  });
 });

@@ -22,6 +22,20 @@ export function repartitionTopics(topology: BuiltTopology): Map<string, Internal
   return topics;
 }
 
+/** Names of what the application makes for itself: its repartition topics, and its stores' changelogs. */
+export function internalTopicNames(topology: BuiltTopology): Set<string> {
+  return new Set(topology.subtopologies.flatMap(internalTopicsOf));
+}
+
+/** Those that the tasks of one subtopology read or write. */
+export function internalTopicsOf(subtopology: Subtopology): string[] {
+  return [
+    ...subtopology.repartitionSourceTopics.map(({ name }) => name),
+    ...subtopology.repartitionSinkTopics,
+    ...subtopology.changelogs.filter((each) => !each.isSourceTopic).map(({ name }) => name),
+  ];
+}
+
 /**
  * Completes the counts of the existing topics by those of the repartition topics: explicit, else that
  * of the topics that it is joined with, else the largest of the subtopologies that write to it. All

@@ -29,6 +29,8 @@ export class FetchPartition {
   failureCount = 0;
   /** Monotonic ms since when brokers have not known the partition; -1 while they do. */
   missingSince = -1;
+  /** Version of the metadata when the position of an internal topic was first found out of range; -1: it was not. */
+  outOfRangeVersion = -1;
   /** As metadata of `metadataVersion` had it; -1: no leader. */
   leader = -1;
   leaderEpoch = -1;

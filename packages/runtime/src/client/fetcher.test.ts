@@ -6,6 +6,7 @@ import {
   Metadata,
   RecordBatch,
   errorCodes,
+  ZERO_UUID,
 } from '@millrace/protocol';
 import type { FetchRequest, FetchResponse } from '@millrace/protocol';
 import { silentLogger } from '../logging/logger.ts';
@@ -51,6 +52,7 @@ function setUp(options: Partial<FetcherOptions> = {}) {
   const transport = new FakeTransport();
   const leaders: Record<string, number> = { 'in-0': 1, 'in-1': 1, 'in-2': 2, 'in-3': 2 };
   const deleted = new Set<string>();
+  const topicIds = new Map<string, string>();
   const warnings: unknown[][] = [];
   const logger = silentLogger();
   logger.warn = (...line: unknown[]) => warnings.push(line);
@@ -66,7 +68,7 @@ function setUp(options: Partial<FetcherOptions> = {}) {
         .filter(([key]) => key.startsWith(`${name ?? ''}-`) && !deleted.has(name ?? ''))
         .map(([key, leaderId]) => ({ partitionIndex: Number(key.split('-')[1]), leaderId }));
       const errorCode = partitions.length > 0 ? 0 : errorCodes.UNKNOWN_TOPIC_OR_PARTITION;
-      return { name, errorCode, partitions };
+      return { name, errorCode, topicId: topicIds.get(name ?? '') ?? ZERO_UUID, partitions };
     }),
   }));
   transport.on(Fetch, async ({ body, nodeId }) => {
@@ -102,6 +104,7 @@ function setUp(options: Partial<FetcherOptions> = {}) {
     fetcher,
     leaders,
     deleted,
+    topicIds,
     warnings,
     ready: () => readyCount,
     serve: (next: FetchScript) => {
@@ -525,6 +528,41 @@ describe('Fetcher', () => {
     const [fetched] = fetcher.drain();
     expect(fetched?.error).toBeInstanceOf(MissingTopicError);
     expect(fetched?.error?.message).toContain('in-1');
+  });
+
+  describe('of an internal topic', () => {
+    const internalTopics = new Set(['in']);
+    const [first, second] = ['B'.padEnd(22, 'A'), 'C'.padEnd(22, 'A')];
+
+    it.each([true, false])(
+      'looks whether it was made anew before a position is out of range: %s',
+      async (isAnew) => {
+        const { clock, fetcher, topicIds, serve } = setUp({ internalTopics });
+        topicIds.set('in', first);
+        serve(once({ 'in-0': { records: batch(0n, 3) } }));
+        fetcher.assign([in0]);
+        await clock.advance(10);
+        expect(fetcher.drain()).toHaveLength(1);
+        if (isAnew) topicIds.set('in', second);
+        serve(() => ({ 'in-0': { errorCode: errorCodes.OFFSET_OUT_OF_RANGE } }));
+        await clock.advance(2_000);
+        const [fetched] = fetcher.drain();
+        expect(fetched?.error).toBeInstanceOf(isAnew ? MissingTopicError : OffsetOutOfRangeError);
+      },
+    );
+
+    it('names it when it is gone, and says what to do', async () => {
+      const { clock, fetcher, deleted, serve } = setUp({ internalTopics });
+      fetcher.assign([in0]);
+      await clock.advance(10);
+      deleted.add('in');
+      serve(() => ({ 'in-0': { errorCode: errorCodes.UNKNOWN_TOPIC_OR_PARTITION } }));
+      await clock.advance(40_000);
+      const [fetched] = fetcher.drain();
+      expect(fetched?.error?.message).toMatch(
+        /^Internal topic in has not been known .*Reset the application/u,
+      );
+    });
   });
 
   it('172: backs off while brokers are away and goes on when they are back (kafkajs#1402, #1323)', async () => {

@@ -27,6 +27,7 @@ import {
   listOffsets,
 } from './list-offsets.ts';
 import type { OffsetQuery } from './list-offsets.ts';
+import { lostTopicError } from './lost-topic.ts';
 import { Metadata } from './metadata.ts';
 import { topicPartitionKey } from './ports.ts';
 import type {
@@ -320,14 +321,25 @@ export class Fetcher implements FetchPort {
   #lookUpLeader(state: FetchPartition): void {
     if (state.metadataVersion === this.#metadata.version) return;
     state.metadataVersion = this.#metadata.version;
-    const found = this.#metadata.leader(state.topic, state.partition);
+    const isLost = this.#isInternal(state) && this.#metadata.isReplaced(state.topic);
+    const found = isLost ? undefined : this.#metadata.leader(state.topic, state.partition);
     state.leader = found?.leader ?? -1;
     state.leaderEpoch = found?.leaderEpoch ?? -1;
+  }
+
+  #isInternal({ topic }: FetchPartition): boolean {
+    return this.#options.internalTopics?.has(topic) === true;
   }
 
   /** A partition without a leader: asks again; gives up on one that no broker has known for long. Returns when to look again. */
   #checkMissing(state: FetchPartition, now: number): number {
     if (this.#metadata.version === 0) return Infinity;
+    const lost = this.#isInternal(state) ? lostTopicError(this.#metadata, state.topic, now) : null;
+    if (lost !== null) {
+      this.#halt(state, lost);
+      this.#options.onReady();
+      return Infinity;
+    }
     this.#metadata.requestUpdate();
     const known = this.#metadata.topic(state.topic);
     if (known !== undefined && state.partition < known.partitions.length) return Infinity;
@@ -534,7 +546,8 @@ export class Fetcher implements FetchPort {
     if (errorCode !== errorCodes.NONE) {
       const now = this.#context.clock.monotonicMs();
       if (errorCode === errorCodes.OFFSET_OUT_OF_RANGE) {
-        this.#halt(state, outOfRange(state));
+        if (this.#mayBeReplaced(state)) this.#retryLater(state, errorCode, now);
+        else this.#halt(state, outOfRange(state));
       } else if (isLeadershipError(errorCode) || isWorthRetrying(errorCode)) {
         this.#retryLater(state, errorCode, now);
         if (errorCode !== errorCodes.UNKNOWN_TOPIC_OR_PARTITION) state.missingSince = -1;
@@ -574,6 +587,13 @@ export class Fetcher implements FetchPort {
     const records = unpinned(whole.records);
     const isShared = records.buffer === whole.records.buffer;
     this.#arrive(state, answer, records, whole.nextOffset, isShared ? memory?.hold() : null);
+  }
+
+  /** Whether metadata has yet to tell if a position is out of range because the topic is another one. */
+  #mayBeReplaced(state: FetchPartition): boolean {
+    if (!this.#isInternal(state)) return false;
+    if (state.outOfRangeVersion < 0) state.outOfRangeVersion = this.#metadata.version;
+    return state.outOfRangeVersion === this.#metadata.version;
   }
 
   #retryLater(state: FetchPartition, errorCode: number, now: number): void {

@@ -420,6 +420,22 @@ describe('GroupMember', () => {
     await rejected;
   });
 
+  it('waits for a topic that the coordinator does not know as long as it may be new, and names it', async () => {
+    const { clock, coordinator, joined, member } = setUp();
+    await joined();
+    coordinator.commit.push(errorCodes.UNKNOWN_TOPIC_OR_PARTITION);
+    const committed = member.commit(offsets);
+    await clock.advance(1_000);
+    await committed;
+    for (let i = 0; i < 50; i++) coordinator.commit.push(errorCodes.UNKNOWN_TOPIC_OR_PARTITION);
+    const rejected = expect(member.commit(offsets)).rejects.toThrow(
+      /offset of in-0 was not committed .*there is no such topic/u,
+    );
+    await clock.advance(7_000);
+    await rejected;
+    coordinator.commit.length = 0;
+  });
+
   it('reads stable committed offsets, waiting for pending transactions', async () => {
     const { clock, coordinator, member, transport } = setUp();
     coordinator.fetch.push(errorCodes.UNSTABLE_OFFSET_COMMIT);

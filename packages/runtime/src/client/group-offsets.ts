@@ -12,8 +12,8 @@ import { Backoff } from './backoff.ts';
 import { brokerError } from './broker-errors.ts';
 import type { Coordinator } from './coordinator.ts';
 import { isCoordinatorMoved, isMembershipLost } from './error-codes.ts';
-import { ConnectionError } from './errors.ts';
-import { API_TIMEOUT_MS } from './limits.ts';
+import { ConnectionError, MissingTopicError } from './errors.ts';
+import { API_TIMEOUT_MS, MISSING_TOPIC_ANSWER_MS } from './limits.ts';
 import { topicPartitionKey } from './ports.ts';
 import type {
   GroupMetadata,
@@ -42,11 +42,18 @@ export class GroupOffsets {
     this.#context = context;
   }
 
-  /** @throws RebalanceInProgressError, TaskMigratedError, TimeoutError, AuthorizationError, BrokerError */
+  /**
+   * A topic that the coordinator does not know may just have been created there: it is waited for as long
+   * as any other call waits, not for as long as a coordinator.
+   *
+   * @throws RebalanceInProgressError, TaskMigratedError, MissingTopicError, TimeoutError, AuthorizationError, BrokerError
+   */
   async commit(offsets: OffsetsToCommit, metadata: GroupMetadata): Promise<void> {
     if (offsets.size === 0) return;
     const { groupId, generation, memberId, groupInstanceId } = metadata;
     const topics = byTopic(offsets.values());
+    const { clock } = this.#context;
+    const missingUntil = clock.monotonicMs() + MISSING_TOPIC_ANSWER_MS;
     await this.#retry(`commit offsets of group ${groupId}`, async () => {
       const response = await this.#send((nodeId, timeoutMs) =>
         this.#context.transport.send(
@@ -72,6 +79,13 @@ export class GroupOffsets {
       for (const { name, partitions } of response.topics) {
         for (const { partitionIndex, errorCode } of partitions) {
           if (errorCode === errorCodes.NONE) continue;
+          const isMissing = errorCode === errorCodes.UNKNOWN_TOPIC_OR_PARTITION;
+          if (isMissing && clock.monotonicMs() > missingUntil) {
+            throw new MissingTopicError(
+              `The offset of ${name}-${partitionIndex} was not committed for group ${groupId}: there is no such topic; was it deleted?`,
+              { context: { group: groupId, topic: name, partition: partitionIndex } },
+            );
+          }
           throw this.#commitError(errorCode, name, partitionIndex, metadata);
         }
       }

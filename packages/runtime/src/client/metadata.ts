@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
-import { errorCodes } from '@millrace/protocol';
-import type { MetadataResponse } from '@millrace/protocol';
+import { errorCodes, ZERO_UUID } from '@millrace/protocol';
+import type { MetadataRequest, MetadataResponse } from '@millrace/protocol';
 import { InvariantError, ShutdownError, StreamsError } from '../errors.ts';
 import type { Clock, Timer } from '../platform/clock.ts';
 import type { Random } from '../platform/random.ts';
@@ -8,7 +8,7 @@ import { apiUses } from './apis.ts';
 import { Backoff } from './backoff.ts';
 import { FAILURES_BEFORE_WARNING, METADATA_MAX_AGE_MS, RETRY_BACKOFF_MIN_MS } from './limits.ts';
 import { ANY_NODE } from './transport.ts';
-import type { Transport } from './transport.ts';
+import type { RequestBody, Transport } from './transport.ts';
 
 export interface PartitionMetadata {
   /** Node id; -1: there is none now. */
@@ -31,6 +31,8 @@ export interface MetadataOptions {
   readonly requestTimeoutMs: number;
   /** Whether asking for a missing topic may create it, if the broker's auto.create.topics.enable says so too. */
   readonly allowAutoTopicCreation: boolean;
+  /** The application's own, which asking never creates. */
+  readonly internalTopics?: ReadonlySet<string> | undefined;
   /** After each answer. */
   readonly onUpdate: () => void;
   /** No retry will help (authentication, versions). */
@@ -53,6 +55,11 @@ export class Metadata {
   readonly #tracked = new Set<string>();
   readonly #topics = new Map<string, TopicMetadata>();
   readonly #errors = new Map<string, number>();
+  /** What each topic was when it was first seen. */
+  readonly #firstIds = new Map<string, string>();
+  readonly #replaced = new Set<string>();
+  /** Monotonic ms since when brokers have not known a topic. */
+  readonly #missingSince = new Map<string, number>();
   readonly #backoff: Backoff;
   #waiters: Waiter[] = [];
   #timer: Timer | null = null;
@@ -83,6 +90,9 @@ export class Metadata {
     this.#tracked.delete(topic);
     this.#topics.delete(topic);
     this.#errors.delete(topic);
+    this.#firstIds.delete(topic);
+    this.#replaced.delete(topic);
+    this.#missingSince.delete(topic);
   }
 
   topic(name: string): TopicMetadata | undefined {
@@ -92,6 +102,17 @@ export class Metadata {
   /** Kafka's code for the topic in the last answer; 0 also while there was none. */
   topicError(name: string): number {
     return this.#errors.get(name) ?? errorCodes.NONE;
+  }
+
+  /** Whether the topic of this name is another one than at first. */
+  isReplaced(name: string): boolean {
+    return this.#replaced.has(name);
+  }
+
+  /** For how long brokers have said that there is no such topic, ms; 0 if they know it. */
+  missingForMs(name: string, nowMs: number): number {
+    const since = this.#missingSince.get(name);
+    return since === undefined ? 0 : nowMs - since;
   }
 
   /** Undefined while no leader is known. */
@@ -145,19 +166,15 @@ export class Metadata {
   }
 
   async #refresh(): Promise<void> {
-    const { transport, logger, requestTimeoutMs, allowAutoTopicCreation } = this.#options;
+    const { transport, logger, requestTimeoutMs } = this.#options;
     this.#refreshing = 'yes';
     const waiters = this.#waiters.splice(0);
     let failure: Error | null = null;
     try {
-      const topics = [...this.#tracked].map((name) => ({ name }));
-      const response = await transport.send(
-        ANY_NODE,
-        apiUses.metadata,
-        { topics, allowAutoTopicCreation },
-        { timeoutMs: requestTimeoutMs },
-      );
-      this.#apply(response);
+      for (const request of this.#requests()) {
+        const options = { timeoutMs: requestTimeoutMs };
+        this.#apply(await transport.send(ANY_NODE, apiUses.metadata, request, options));
+      }
       this.#backoff.reset();
     } catch (error) {
       failure = error instanceof Error ? error : new InvariantError(String(error));
@@ -187,6 +204,25 @@ export class Metadata {
     }
   }
 
+  /**
+   * Two, if some topics may be created and others not. A topic that was there at the last look needs no
+   * leave: it would be created anew, empty, if it was deleted just now, and nobody would hear of it.
+   */
+  #requests(): RequestBody<MetadataRequest>[] {
+    const { allowAutoTopicCreation, internalTopics } = this.#options;
+    const mayBeCreated = (name: string): boolean =>
+      allowAutoTopicCreation && !this.#topics.has(name) && internalTopics?.has(name) !== true;
+    const known: { name: string }[] = [];
+    const created: { name: string }[] = [];
+    for (const name of this.#tracked) (mayBeCreated(name) ? created : known).push({ name });
+    const requests: RequestBody<MetadataRequest>[] = [];
+    if (known.length > 0 || created.length === 0) {
+      requests.push({ topics: known, allowAutoTopicCreation: false });
+    }
+    if (created.length > 0) requests.push({ topics: created, allowAutoTopicCreation: true });
+    return requests;
+  }
+
   /** Somebody asked while the answer was awaited. */
   #wasAskedAgain(): boolean {
     return this.#refreshing === 'yes, and again';
@@ -208,10 +244,23 @@ export class Metadata {
       this.#errors.set(name, errorCode);
       if (topic.partitions.length > 0) {
         this.#topics.set(name, merge(this.#topics.get(name), topic));
+        this.#missingSince.delete(name);
+        this.#compareId(name, topic.topicId);
       } else if (errorCode === errorCodes.UNKNOWN_TOPIC_OR_PARTITION) {
         this.#topics.delete(name);
+        if (!this.#missingSince.has(name)) {
+          this.#missingSince.set(name, this.#options.clock.monotonicMs());
+        }
       }
     }
+  }
+
+  #compareId(name: string, topicId: string): void {
+    // Brokers before 2.8 have none.
+    if (topicId === ZERO_UUID) return;
+    const first = this.#firstIds.get(name);
+    if (first === undefined) this.#firstIds.set(name, topicId);
+    else if (first !== topicId) this.#replaced.add(name);
   }
 }
 

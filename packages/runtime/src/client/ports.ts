@@ -115,6 +115,11 @@ export interface FetcherOptions {
   readonly minBytes: number;
   readonly maxBytes: number;
   readonly maxPartitionBytes: number;
+  /**
+   * The application's own topics. One that brokers have not known for half a minute, or that was made
+   * anew, ends its partitions with a MissingTopicError; default none.
+   */
+  readonly internalTopics?: ReadonlySet<string>;
   /** Called when `drain` has something new: data, an error or an out-of-range position. */
   readonly onReady: () => void;
 }
@@ -219,6 +224,12 @@ export interface ProducerOptions {
   readonly acks?: 'all' | 'leader';
   /** Larger records are refused, larger requests are split; default 1 MiB, as Kafka's `max.request.size`. */
   readonly maxRequestBytes?: number;
+  /**
+   * The application's own topics, which are never created by asking for them (auto.create.topics.enable).
+   * What goes to one that brokers have not known for half a minute, or that was made anew, is given up
+   * with a MissingTopicError; default none.
+   */
+  readonly internalTopics?: ReadonlySet<string>;
   /**
    * Asked when a batch is given up; what it returns is thrown by the next flush, null lets it go. Must
    * not throw. Without it every batch that is given up fails the flush with its error.

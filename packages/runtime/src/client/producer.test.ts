@@ -6,8 +6,9 @@ import {
   RecordCursor,
   RecordHeaders,
   errorCodes,
+  Metadata,
 } from '@millrace/protocol';
-import type { ProduceRequest } from '@millrace/protocol';
+import type { MetadataRequest, ProduceRequest } from '@millrace/protocol';
 import { ProductionError, ShutdownError, TimeoutError } from '../errors.ts';
 import { silentLogger } from '../logging/logger.ts';
 import type { RecordSerde } from '../serdes/serde.ts';
@@ -506,6 +507,74 @@ describe('Producer', () => {
     send(producer.partition('nope', 0), 'x');
     const failure = await flush(producer, clock);
     expect(failure?.message).toMatch(/nope-0.*UNKNOWN_TOPIC_OR_PARTITION/);
+  });
+
+  describe('to an internal topic', () => {
+    const internal = { internalTopics: new Set(['out']), deliveryTimeoutMs: 120_000 };
+    const asked = (transport: FakeTransport) =>
+      transport.sent
+        .filter(({ apiName }) => apiName === Metadata.name)
+        .map(({ body }) => body as MetadataRequest)
+        .flatMap(({ topics, allowAutoTopicCreation }) =>
+          (topics ?? []).map(({ name }) => [name, allowAutoTopicCreation]),
+        );
+
+    it('never has it created by asking, nor another topic that was there', async () => {
+      const { clock, transport, producer, brokers } = setUp({ internalTopics: new Set(['out']) });
+      brokers.addTopic('users', 1);
+      await Promise.all([flush(producer, clock), producer.partitionCount('users')]);
+      send(producer.partition('out', 0), 'x');
+      await flush(producer, clock);
+      await clock.advance(400_000);
+      send(producer.partition('out', 0), 'y');
+      await flush(producer, clock);
+      expect(asked(transport)).toEqual([
+        ['users', true],
+        ['users', false],
+        ['out', false],
+        ['users', false],
+        ['out', false],
+      ]);
+    });
+
+    it('gives up once no broker has known it for half a minute', async () => {
+      const { clock, brokers, producer, transport } = setUp(internal);
+      const buffer = producer.partition('out', 1);
+      send(buffer, 'x');
+      await flush(producer, clock);
+      brokers.deleteTopic('out');
+      brokers.refuse = () => errorCodes.UNKNOWN_TOPIC_OR_PARTITION;
+      send(buffer, 'lost');
+      await clock.advance(25_000);
+      expect(producer.failure).toBeNull();
+      const failure = await flush(producer, clock);
+      expect(failure).toBeInstanceOf(MissingTopicError);
+      expect(failure?.message).toMatch(/^Internal topic out has not been known .* 30000 ms/u);
+      expect(asked(transport).every(([, mayBeCreated]) => mayBeCreated === false)).toBe(true);
+    });
+
+    it('gives up as soon as it is another one, and only there', async () => {
+      const { clock, brokers, producer } = setUp(internal);
+      brokers.addTopic('users', 1);
+      const write = async (): Promise<(Error | null)[]> => {
+        const failures: (Error | null)[] = [];
+        for (const topic of ['users', 'out']) {
+          send(producer.partition(topic, 0), 'x');
+          failures.push(await flush(producer, clock));
+        }
+        return failures;
+      };
+      for (const topic of ['out', 'users']) brokers.topicIds.set(topic, 'B'.padEnd(22, 'A'));
+      expect(await write()).toEqual([null, null]);
+      for (const topic of ['out', 'users']) brokers.topicIds.set(topic, 'C'.padEnd(22, 'A'));
+      // The next look at metadata is due by its age.
+      await clock.advance(400_000);
+      await write();
+      const [ofUsers, ofInternal] = await write();
+      expect(ofUsers).toBeNull();
+      expect(ofInternal).toBeInstanceOf(MissingTopicError);
+      expect(ofInternal?.message).toContain('Internal topic out was deleted and made anew');
+    });
   });
 
   it('fails what is buffered when no producer id may be had, and can be asked again', async () => {

@@ -24,6 +24,7 @@ import {
   PRODUCE_REQUEST_BYTES_MAX,
   SEQUENCE_MAX,
 } from './limits.ts';
+import { lostTopicError } from './lost-topic.ts';
 import { Metadata } from './metadata.ts';
 import { PartitionAccumulator } from './partition-accumulator.ts';
 import type { AccumulatorOwner } from './partition-accumulator.ts';
@@ -125,6 +126,7 @@ export class Producer implements ProducerPort, AccumulatorOwner {
       ...context,
       requestTimeoutMs,
       allowAutoTopicCreation: true,
+      internalTopics: options.internalTopics,
       onUpdate: () => {
         this.#kick();
       },
@@ -206,6 +208,11 @@ export class Producer implements ProducerPort, AccumulatorOwner {
   /** Batches that waited for their transaction may be sent. */
   wake(): void {
     this.#kick();
+  }
+
+  /** Its metadata was found stale by somebody else. */
+  requestMetadata(): void {
+    this.#metadata.requestUpdate();
   }
 
   /** Their transaction is over: what is not under way is dropped, and what is will not be sent again. */
@@ -409,13 +416,14 @@ export class Producer implements ProducerPort, AccumulatorOwner {
       this.#wakeAt(Math.min(accumulator.retryAt, this.#deadline(batch)));
       return null;
     }
-    if (this.#transactions?.maySend(accumulator, batch.transaction) === false) {
-      this.#wakeAt(this.#deadline(batch));
-      return null;
-    }
     this.#lookUpLeader(accumulator);
     if (accumulator.leader < 0) {
       this.#metadata.requestUpdate();
+      this.#giveUpLost(accumulator, now);
+      this.#wakeAt(this.#deadline(batch));
+      return null;
+    }
+    if (this.#transactions?.maySend(accumulator, batch.transaction) === false) {
       this.#wakeAt(this.#deadline(batch));
       return null;
     }
@@ -449,6 +457,18 @@ export class Producer implements ProducerPort, AccumulatorOwner {
     }
   }
 
+  /** What waits for an internal topic that is gone for good. */
+  #giveUpLost(accumulator: PartitionAccumulator, now: number): void {
+    const { queue, topic } = accumulator;
+    if (this.#options.internalTopics?.has(topic) !== true) return;
+    const error = lostTopicError(this.#metadata, topic, now);
+    if (error === null) return;
+    for (let batch = queue.shift(); batch !== undefined; batch = queue.shift()) {
+      if (batch.attemptCount > 0) accumulator.mustRenew = true;
+      this.#giveUp(accumulator, batch, error, batch.attemptCount === 0);
+    }
+  }
+
   #whyUnsent({ topic, partition, leader }: PartitionAccumulator): string {
     const code = this.#metadata.topicError(topic);
     if (code !== errorCodes.NONE) return brokerError(code, `topic ${topic}`, {}).message;
@@ -460,7 +480,9 @@ export class Producer implements ProducerPort, AccumulatorOwner {
     if (accumulator.metadataVersion === this.#metadata.version) return;
     accumulator.metadataVersion = this.#metadata.version;
     const { topic, partition } = accumulator;
-    accumulator.leader = this.#metadata.leader(topic, partition)?.leader ?? -1;
+    const isLost =
+      this.#metadata.isReplaced(topic) && this.#options.internalTopics?.has(topic) === true;
+    accumulator.leader = isLost ? -1 : (this.#metadata.leader(topic, partition)?.leader ?? -1);
   }
 
   /** A producer id and room in its sequences for a batch that has neither; false: not yet. */

@@ -2,7 +2,11 @@ import type { Logger } from 'pino';
 import { ASSIGNMENT_PROTOCOL } from '../assignment/assignor.ts';
 import { readAssignment } from '../assignment/follower.ts';
 import { assignAsLeader } from '../assignment/leader.ts';
-import { externalSourceTopics, repartitionTopics } from '../assignment/partition-counts.ts';
+import {
+  externalSourceTopics,
+  internalTopicNames,
+  repartitionTopics,
+} from '../assignment/partition-counts.ts';
 import { encodeSubscription } from '../assignment/subscription.ts';
 import { MissingTopicError } from '../client/errors.ts';
 import { TaskCorruptedError } from '../errors.ts';
@@ -83,8 +87,10 @@ export class StreamThread {
       options.onState(next);
     });
     this.#group = openGroup(client, config, options.index, ASSIGNMENT_PROTOCOL);
-    this.#fetcher = openFetcher(client, config, wake);
-    this.#restoreFetcher = openRestoreFetcher(client, config, wake);
+    // The same whatever matches the patterns of the topology.
+    const internalTopics = internalTopicNames(options.matcher.topology);
+    this.#fetcher = openFetcher(client, config, internalTopics, wake);
+    this.#restoreFetcher = openRestoreFetcher(client, config, internalTopics, wake);
     this.#output = new ThreadOutput(options, this.#group, this.#logger, wake);
     this.#purger = new Purger({
       admin: options.admin,
@@ -447,7 +453,9 @@ export class StreamThread {
     const outcome = await this.#commits.commit(this.#tasks.running);
     if (outcome.kind === 'rejoin') this.#giveUpTasks(outcome.error);
     else if (outcome.kind === 'revive') this.#reviveAll(outcome.error);
-    else if (outcome.kind === 'fail') this.#fail(outcome.error);
+    else if (outcome.kind === 'fail' && !this.#isMatchedTopicGone(outcome.error)) {
+      this.#fail(outcome.error);
+    }
   }
 
   // -------------------------------------------------------------------------------------- group
@@ -478,7 +486,9 @@ export class StreamThread {
         await this.#commits.finishAndCommit(this.#tasks.running);
       } catch (error) {
         const action = actionFor(error);
-        if (action === 'fail') this.#fail(error as Error);
+        // What is missing the leader is about to tell all members, also those that have not noticed.
+        const isFatal = action === 'fail' && !(error instanceof MissingTopicError);
+        if (isFatal) this.#fail(error as Error);
         else if (action === 'rejoin' || action === 'revive' || this.#output.isTransactional) {
           this.#closeTasks();
         } else this.#logger.debug({ err: error }, 'no commit before the rebalance');
@@ -492,7 +502,10 @@ export class StreamThread {
       try {
         const { matcher } = this.#options;
         matcher.learn(assignment.partitions.map(({ topic }) => topic));
-        const tasks = readAssignment(matcher.topology, assignment);
+        const { topology } = matcher;
+        const tasks = readAssignment(topology, assignment);
+        const assigned = new Set([...tasks.values()].map(({ id }) => id.subtopology));
+        this.#options.onAssigned(topology.subtopologies.filter(({ id }) => assigned.has(id)));
         this.#logger.info(
           { generation: metadata.generation, tasks: [...tasks.keys()] },
           'assigned',

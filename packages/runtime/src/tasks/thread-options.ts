@@ -10,6 +10,7 @@ import type { Random } from '../platform/random.ts';
 import type { RestoreListener } from '../restore/progress.ts';
 import type { StateDirectory } from '../state/directory/state-directory.ts';
 import type { StateStore } from '../state/store.ts';
+import type { Subtopology } from '../topology/built-topology.ts';
 import type { ThreadShares } from './thread-shares.ts';
 import type { ThreadState } from './thread-states.ts';
 
@@ -31,6 +32,8 @@ export interface StreamThreadOptions {
   readonly admin: AdminPort;
   /** Creates and checks the internal topics; called on the leader, before it assigns. */
   readonly ensureTopics: () => Promise<TopicsReady>;
+  /** The thread was given tasks of these subtopologies. */
+  readonly onAssigned: (subtopologies: readonly Subtopology[]) => void;
   readonly clock: Clock;
   readonly random: Random;
   readonly yieldToEventLoop: YieldToEventLoop;

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { internalTopicNames } from '../assignment/partition-counts.ts';
 import type {
   GroupMetadata,
   GroupPort,
@@ -146,7 +147,8 @@ export class ThreadOutput {
   }
 
   #open(collector: TaskRecordCollector): ProducerPort {
-    const { client, config, processId, index } = this.#options;
+    const { client, config, processId, index, matcher } = this.#options;
+    const internalTopics = internalTopicNames(matcher.topology);
     const deadLetterTopic = config.get('errors.dead.letter.queue.topic.name');
     const failures = new DeliveryFailures({
       production: config.get('production.exception.handler'),
@@ -156,9 +158,18 @@ export class ThreadOutput {
       logger: this.#logger,
     });
     const undelivered = (batch: UndeliveredBatch): Error | null => failures.undelivered(batch);
-    if (!this.isTransactional) return openProducer(client, config, this.#onDrained, undelivered);
+    if (!this.isTransactional) {
+      return openProducer(client, config, internalTopics, this.#onDrained, undelivered);
+    }
     const id = `${config.get('application.id')}-${processId}-${String(index)}`;
-    this.#transaction = openTransactionalProducer(client, config, id, this.#onDrained, undelivered);
+    this.#transaction = openTransactionalProducer(
+      client,
+      config,
+      internalTopics,
+      id,
+      this.#onDrained,
+      undelivered,
+    );
     return this.#transaction;
   }
 

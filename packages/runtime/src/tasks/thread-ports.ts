@@ -32,6 +32,7 @@ export function openGroup(
 export function openFetcher(
   client: StreamsClient,
   config: StreamsConfig,
+  internalTopics: ReadonlySet<string>,
   onReady: () => void,
 ): FetchPort {
   const consumer = config.mainConsumer;
@@ -42,6 +43,7 @@ export function openFetcher(
     minBytes: consumer['fetch.min.bytes'],
     maxBytes: Math.min(consumer['fetch.max.bytes'], INPUT_FETCH_MAX_BYTES),
     maxPartitionBytes: consumer['max.partition.fetch.bytes'],
+    internalTopics,
     onReady,
   });
 }
@@ -53,6 +55,7 @@ export function openFetcher(
 export function openRestoreFetcher(
   client: StreamsClient,
   config: StreamsConfig,
+  internalTopics: ReadonlySet<string>,
   onReady: () => void,
 ): FetchPort {
   const consumer = config.restoreConsumer;
@@ -65,6 +68,7 @@ export function openRestoreFetcher(
       consumer['max.partition.fetch.bytes'],
       RESTORE_FETCH_PARTITION_BYTES,
     ),
+    internalTopics,
     onReady,
   });
 }
@@ -93,16 +97,19 @@ export function openGlobalFetcher(
 export function openProducer(
   client: StreamsClient,
   config: StreamsConfig,
+  internalTopics: ReadonlySet<string>,
   onDrained: () => void,
   onUndelivered: (batch: UndeliveredBatch) => Error | null,
 ): ProducerPort {
-  return client.producer({ ...producerOptions(config), onDrained, onUndelivered });
+  const options = producerOptions(config);
+  return client.producer({ ...options, internalTopics, onDrained, onUndelivered });
 }
 
 /** Whoever opens one with the same id later fences it. */
 export function openTransactionalProducer(
   client: StreamsClient,
   config: StreamsConfig,
+  internalTopics: ReadonlySet<string>,
   transactionalId: string,
   onDrained: () => void,
   onUndelivered: (batch: UndeliveredBatch) => Error | null,
@@ -111,6 +118,7 @@ export function openTransactionalProducer(
     ...producerOptions(config),
     transactionalId,
     transactionTimeoutMs: config.producer['transaction.timeout.ms'],
+    internalTopics,
     onDrained,
     onUndelivered,
   });

@@ -4,6 +4,7 @@ import {
   Produce,
   RecordBatch,
   RecordCursor,
+  ZERO_UUID,
   errorCodes,
   incrementSequence,
 } from '@millrace/protocol';
@@ -98,6 +99,8 @@ export type Fate = 'served' | 'lost before it is written' | 'lost after it is wr
 export class FakeBrokers {
   readonly partitions = new Map<string, FakePartition>();
   readonly #partitionCounts = new Map<string, number>();
+  /** As brokers before 2.8 unless it is set. */
+  readonly topicIds = new Map<string, string>();
   nextProducerId = 1000n;
   /** Of each produce request in turn; by default all are served. */
   fate: (request: ProduceRequest, nodeId: number) => Fate = () => 'served';
@@ -126,7 +129,7 @@ export class FakeBrokers {
           const errorCode = leader < 0 ? errorCodes.LEADER_NOT_AVAILABLE : 0;
           return { errorCode, partitionIndex, leaderId: leader, leaderEpoch };
         });
-        return { errorCode: 0, name, partitions };
+        return { errorCode: 0, name, topicId: this.topicIds.get(name) ?? ZERO_UUID, partitions };
       }),
     }));
     this.coordinator = new FakeCoordinator(transport, (producerId, partitions, isCommit) => {
@@ -170,6 +173,13 @@ export class FakeBrokers {
 
   addTopic(topic: string, partitionCount: number): void {
     this.#partitionCounts.set(topic, partitionCount);
+  }
+
+  deleteTopic(topic: string): void {
+    this.#partitionCounts.delete(topic);
+    for (const key of [...this.partitions.keys()]) {
+      if (key.startsWith(`${topic}-`)) this.partitions.delete(key);
+    }
   }
 
   partition(topic: string, partition: number): FakePartition {

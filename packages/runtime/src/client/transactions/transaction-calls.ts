@@ -47,6 +47,8 @@ export interface TransactionCallsOptions {
   readonly requestTimeoutMs: number;
   /** A request may have its effect at any later time; not told of InitProducerId, which is safe to repeat. */
   readonly onUnanswered: () => void;
+  /** A coordinator knows no such topic or partition, although the metadata has named a leader. */
+  readonly onUnknownPartition: () => void;
 }
 
 /** Why a call ended without success. */
@@ -298,6 +300,7 @@ export class TransactionCalls {
         const found = transactionVerdict(request, code);
         if (found === 'done') return { kind: 'done', value: response };
         verdict = found;
+        if (code === errorCodes.UNKNOWN_TOPIC_OR_PARTITION) this.#options.onUnknownPartition();
         const details = { transactionalId: this.#options.transactionalId, ...call.context };
         lastError = transactionError(verdict, code, what, details);
       } catch (error) {

@@ -26,6 +26,8 @@ export interface TransactionManagerOptions {
   readonly maxBlockMs: number;
   /** Batches that had to wait may be sent now. */
   readonly onSendable: () => void;
+  /** A coordinator knows no such topic or partition, although the metadata has named a leader. */
+  readonly onUnknownPartition: () => void;
   /** Nothing that was not sent may be sent any more. */
   readonly onBroken: () => void;
 }

@@ -30,6 +30,9 @@ export class TransactionalProducer implements TransactionalProducerPort {
       onSendable: () => {
         this.#producer.wake();
       },
+      onUnknownPartition: () => {
+        this.#producer.requestMetadata();
+      },
       onBroken: () => {
         this.#producer.dropUnsent();
       },
