@@ -1,5 +1,5 @@
 /** The log cleaner of a running broker, as clients and operators see it; needs the build. */
-import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -33,6 +33,7 @@ const TOPIC = 2;
 const BROKER = 4;
 const WITHIN_MS = 20_000;
 const SLOW = 50_000;
+const COPY_ATTEMPTS = 20;
 
 const COMPACT = {
   'cleanup.policy': 'compact',
@@ -170,6 +171,20 @@ async function read({ client }: Running, topic: string, from = 0n): Promise<Seen
 
 const lastValues = (seen: readonly Seen[]): Map<string, string> =>
   new Map(seen.map(({ key, value }) => [key, value]));
+
+/** Files come and go meanwhile, in other threads: a copy that misses one that it has listed is no moment's. */
+function copyAtOnce(from: string, to: string): void {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      cpSync(from, to, { recursive: true, filter: (path) => !path.endsWith('.sock') });
+      return;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || attempt === COPY_ATTEMPTS)
+        throw error;
+      rmSync(to, { recursive: true, force: true });
+    }
+  }
+}
 
 async function until<T>(
   what: string,
@@ -372,7 +387,7 @@ describe.skipIf(!isBuilt)('a compacted topic', () => {
       });
       // What a kill leaves: the files as they are at that moment.
       const copy = join(copies, String(round));
-      cpSync(dataDir, copy, { recursive: true, filter: (path) => !path.endsWith('.sock') });
+      copyAtOnce(dataDir, copy);
       kept.push({ copy, last });
     }
     await running.client.close();

@@ -1,10 +1,15 @@
 /** Stream threads that come and go, pauses, and what is done about threads that fail. */
 import { describe, expect, it } from 'vitest';
+import { MissingTopicError } from './client/errors.ts';
 import { StreamsBuilder } from './dsl/streams-builder.ts';
 import { ApplicationShutdownError, ProcessingError, TimeoutError } from './errors.ts';
 import type { FixedKeyProcessor, FixedKeyProcessorContext } from './operators/processor-api.ts';
 import type { FixedKeyRecord } from './operators/stream-record.ts';
-import { CLOSE_TIMEOUT_DEFAULT_MS, THREAD_REPLACEMENTS_MAX } from './limits.ts';
+import {
+  CLOSE_TIMEOUT_DEFAULT_MS,
+  LOST_TOPIC_TELL_MAX_MS,
+  THREAD_REPLACEMENTS_MAX,
+} from './limits.ts';
 import { serdes } from './serdes/serdes.ts';
 import { FakeCluster } from './testing-support/fake-cluster.ts';
 import { startHarness } from './testing-support/harness.ts';
@@ -314,5 +319,74 @@ describe('the uncaught exception handler', () => {
     expect(asked).toEqual([]);
     expect(cluster.group('app').memberCount).toBe(0);
     expect(clock.timerCount).toBe(0);
+  });
+
+  describe('of which one misses a topic of the application (KAFKA-10357)', () => {
+    function rekeyed(): Topology {
+      const builder = new StreamsBuilder();
+      builder
+        .stream('in', strings)
+        .selectKey((_key, value) => value)
+        .groupByKey({ ...strings, name: 'by-value' })
+        .count({ store: 'counts' })
+        .toStream()
+        .to('out', { key: serdes.string(), value: serdes.long() });
+      return builder.build();
+    }
+
+    const topic = 'app-by-value-repartition';
+    const missing = (): MissingTopicError =>
+      new MissingTopicError(`There is no ${topic}`, { context: { topic } });
+
+    it('all are told when a commit has met it', async () => {
+      const cluster = newCluster();
+      const one = await startHarness({ topology: rekeyed(), cluster });
+      const { clock } = one;
+      const two = await startHarness({ topology: rekeyed(), cluster, clock });
+      await clock.advance(1_000);
+      write(cluster, 'value');
+      cluster.group('app').commitFailures.push(missing());
+      await clock.advance(31_000);
+      expect([one.streams.state, two.streams.state]).toEqual(['ERROR', 'ERROR']);
+      const failures = [one.streams.failure, two.streams.failure];
+      for (const failure of failures) expect(failure?.message).toContain(topic);
+      expect(failures.filter((one) => one instanceof MissingTopicError)).toHaveLength(1);
+      expect(failures.filter((one) => one instanceof ApplicationShutdownError)).toHaveLength(1);
+      expect(cluster.group('app').memberCount).toBe(0);
+      expect(clock.timerCount).toBe(0);
+    });
+
+    it('all are told when it is met in a rebalance, also the one that has just come', async () => {
+      const cluster = newCluster();
+      const one = await startHarness({ topology: rekeyed(), cluster });
+      const { clock } = one;
+      write(cluster, 'value');
+      await clock.advance(1_000);
+      cluster.group('app').commitFailures.push(missing());
+      const two = await startHarness({ topology: rekeyed(), cluster, clock });
+      await clock.advance(1_000);
+      expect([one.streams.state, two.streams.state]).toEqual(['ERROR', 'ERROR']);
+      expect(one.streams.failure).toBeInstanceOf(MissingTopicError);
+      expect(two.streams.failure).toBeInstanceOf(ApplicationShutdownError);
+      expect(two.streams.failure?.message).toContain(topic);
+      expect(cluster.group('app').memberCount).toBe(0);
+      expect(clock.timerCount).toBe(0);
+    });
+
+    it('stops alone when the group does not come to tell the others', async () => {
+      const cluster = newCluster();
+      const { streams, clock } = await startHarness({ topology: rekeyed(), cluster });
+      write(cluster, 'value');
+      await clock.advance(1_000);
+      const group = cluster.group('app');
+      group.rebalance = () => undefined;
+      group.commitFailures.push(missing());
+      await clock.advance(30_000);
+      expect(streams.state).not.toBe('ERROR');
+      await clock.advance(LOST_TOPIC_TELL_MAX_MS);
+      expect(streams.state).toBe('ERROR');
+      expect(streams.failure).toBeInstanceOf(MissingTopicError);
+      expect(clock.timerCount).toBe(0);
+    });
   });
 });

@@ -61,6 +61,8 @@ export const TOPIC_REFRESH_MIN_MS = 100;
 export const GONE_TOPIC_LOOKS = 5;
 /** ... and the distance of two looks, ms. */
 export const GONE_TOPIC_LOOK_DISTANCE_MS = 500;
+/** How long a stream thread that misses a topic of the application waits until the group has told all members; then it fails alone, ms. */
+export const LOST_TOPIC_TELL_MAX_MS = 30_000;
 /** Stream threads that failed and are replaced, within the window; one more ends the client. */
 export const THREAD_REPLACEMENTS_MAX = 10;
 export const THREAD_REPLACEMENTS_WINDOW_MS = 10 * 60_000;

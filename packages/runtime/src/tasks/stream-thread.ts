@@ -9,14 +9,20 @@ import {
 } from '../assignment/partition-counts.ts';
 import { encodeSubscription } from '../assignment/subscription.ts';
 import { MissingTopicError } from '../client/errors.ts';
-import { TaskCorruptedError } from '../errors.ts';
+import { ApplicationShutdownError, TaskCorruptedError } from '../errors.ts';
 import type { FetchPort, GroupMetadata, GroupPort, MemberAssignment } from '../client/ports.ts';
 import { Committer } from '../commit/committer.ts';
 import { Purger } from '../commit/purge.ts';
-import { PROCESS_SLICE_MAX_MS, RESTORE_SLICE_MAX_MS, TASK_TURN_MAX_RECORDS } from '../limits.ts';
+import {
+  LOST_TOPIC_TELL_MAX_MS,
+  PROCESS_SLICE_MAX_MS,
+  RESTORE_SLICE_MAX_MS,
+  TASK_TURN_MAX_RECORDS,
+} from '../limits.ts';
 import { registerThreadMetrics } from '../metrics/thread-metrics.ts';
 import { ThreadTimings } from '../metrics/thread-timings.ts';
 import { BoundedSteps } from '../platform/bounded-steps.ts';
+import type { Timer } from '../platform/clock.ts';
 import { Mutex } from '../platform/mutex.ts';
 import { Restorer } from '../restore/restorer.ts';
 import { StateMachine } from '../state-machine.ts';
@@ -70,6 +76,11 @@ export class StreamThread {
   #generation = -1;
   #loop: Promise<void> = Promise.resolve();
   #failure: Error | null = null;
+  /** Of the topology: this application's own. */
+  readonly #internalTopics: ReadonlySet<string>;
+  /** That one of these is gone; all members are being told. */
+  #lostTopic: Error | null = null;
+  #tellingTimer: Timer | null = null;
   #startedAtMs = -1;
 
   constructor(options: StreamThreadOptions) {
@@ -89,6 +100,7 @@ export class StreamThread {
     this.#group = openGroup(client, config, options.index, ASSIGNMENT_PROTOCOL);
     // The same whatever matches the patterns of the topology.
     const internalTopics = internalTopicNames(options.matcher.topology);
+    this.#internalTopics = internalTopics;
     this.#fetcher = openFetcher(client, config, internalTopics, wake);
     this.#restoreFetcher = openRestoreFetcher(client, config, internalTopics, wake);
     this.#output = new ThreadOutput(options, this.#group, this.#logger, wake);
@@ -264,7 +276,8 @@ export class StreamThread {
     // Also if the loop is just about to sleep: it looks whether it was woken first.
     this.#sleeper.wake();
     this.#failures.close();
-    if (this.#failure === null && this.#generation >= 0) {
+    this.#tellingTimer?.cancel();
+    if (this.#failure === null && this.#lostTopic === null && this.#generation >= 0) {
       const { running } = this.#tasks;
       await steps.run('commit', () =>
         this.#sections.run(() => this.#commits.finishAndCommit(running)),
@@ -469,6 +482,7 @@ export class StreamThread {
         processId,
         generation: this.#generation,
         activeTasks: [...this.#tasks.tasks.values()].map((task) => task.id),
+        shutdownReason: this.#lostTopic?.message ?? null,
       }),
     };
   }
@@ -486,7 +500,8 @@ export class StreamThread {
         await this.#commits.finishAndCommit(this.#tasks.running);
       } catch (error) {
         const action = actionFor(error);
-        // What is missing the leader is about to tell all members, also those that have not noticed.
+        // All members are told of it by the rebalance that is under way, also those that have not noticed.
+        if (this.#isTopicLost(error)) this.#lostTopic = error;
         const isFatal = action === 'fail' && !(error instanceof MissingTopicError);
         if (isFatal) this.#fail(error as Error);
         else if (action === 'rejoin' || action === 'revive' || this.#output.isTransactional) {
@@ -519,7 +534,8 @@ export class StreamThread {
         this.#isGateOpen = true;
         this.#onTaskRunning();
       } catch (error) {
-        this.#fail(error as Error);
+        const isToldByThis = error instanceof ApplicationShutdownError && this.#lostTopic !== null;
+        this.#failAlone(isToldByThis ? (this.#lostTopic as Error) : (error as Error));
       }
     });
     this.#sleeper.wake();
@@ -621,12 +637,41 @@ export class StreamThread {
     this.#sleeper.wake();
   }
 
-  /** The first failure counts. Whoever is told stops this thread; it commits nothing any more. */
+  /** The first failure counts. */
   #fail(error: Error): void {
+    if (this.#isTopicLost(error) && this.#generation >= 0) this.#tellAll(error);
+    else this.#failAlone(error);
+  }
+
+  #isTopicLost(error: unknown): error is MissingTopicError {
+    if (!(error instanceof MissingTopicError)) return false;
+    const { topic } = error.context;
+    return typeof topic === 'string' && this.#internalTopics.has(topic);
+  }
+
+  /**
+   * Without a topic of the application's own all its members have to stop, or one that does not know of it would
+   * take the tasks over and make it anew (KAFKA-10357). The next rebalance tells them, and this one, too.
+   */
+  #tellAll(error: Error): void {
+    if (this.#lostTopic !== null || this.#failure !== null || this.#isStopping) return;
+    this.#lostTopic = error;
+    this.#isGateOpen = false;
+    this.#output.spoil();
+    this.#logger.warn({ err: error }, 'telling all instances of the application to stop');
+    this.#tellingTimer = this.#options.clock.setTimer(LOST_TOPIC_TELL_MAX_MS, () => {
+      this.#failAlone(error);
+    });
+    this.#group.rejoin(error.message);
+  }
+
+  /** Whoever is told stops this thread; it commits nothing any more. */
+  #failAlone(error: Error): void {
     if (this.#failure !== null || this.#isStopping) return;
     this.#failure = error;
     this.#isGateOpen = false;
     this.#output.spoil();
+    this.#tellingTimer?.cancel();
     this.#logger.error({ err: error }, 'the stream thread failed');
     this.#options.onFailed(error);
   }
