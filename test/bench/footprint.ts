@@ -1,7 +1,7 @@
 import { connect, readTopic, serdes } from '@millrace/runtime';
 import { BenchCluster } from './cluster.ts';
 import { type Figure, figure, print } from './figure.ts';
-import { sideBySide, type Side, type StreamsResult } from './sides.ts';
+import { sideBySide, warmUp, type Side, type StreamsResult } from './sides.ts';
 import { keyCounts, STREAMS_RECORDS, stores, type Keys, type Store } from './streams.ts';
 import type { BenchOptions, Suite } from './suite.ts';
 
@@ -48,6 +48,7 @@ export const footprint: Suite = {
     const figures: Figure[] = [];
     const cluster = await BenchCluster.start(STAMPED_BY_THE_BROKER);
     try {
+      await warmUp(cluster);
       for (const kind of kinds) {
         const wanted = [rssName(kind), ...(hasStart(kind) ? [START, PROCESS_START] : [])];
         if (!wanted.some((name) => rows.includes(name))) continue;

@@ -38,6 +38,8 @@ export interface StreamsRun {
 
 /** Our applications are called so in front of their case. */
 export const OUR_APPLICATIONS = 'millrace-';
+const WARM_UP_RECORDS = 1_000_000;
+const WARM_UP_KEYS = 10_000;
 const APP_DEADLINE_MS = 15 * 60_000;
 const execute = promisify(execFile);
 
@@ -94,6 +96,27 @@ export async function sideBySide(
     demandEqual(name, measured.ours.at(-1), measured.theirs.at(-1));
   }
   return measured;
+}
+
+/**
+ * Has the cluster serve an application of each side first, exactly once and with a repartition topic, so all
+ * that the rows ask of it. Java compiles code that is used often, and the first rows would be about a broker
+ * whose code is not compiled yet, beside which the faster side loses more.
+ */
+export async function warmUp(cluster: BenchCluster): Promise<void> {
+  const topic = await cluster.input({ records: WARM_UP_RECORDS, keys: WARM_UP_KEYS });
+  await sideBySide(
+    cluster,
+    {
+      case: 'rekey',
+      store: 'memory',
+      topic,
+      records: WARM_UP_RECORDS,
+      guarantee: 'exactly_once_v2',
+      commitIntervalMs: 100,
+    },
+    { name: 'warm-up', rounds: 1 },
+  );
 }
 
 function demandEqual(name: string, ours?: StreamsResult, theirs?: StreamsResult): void {

@@ -1,6 +1,6 @@
 import { BenchCluster } from './cluster.ts';
 import { type Figure, figure, print } from './figure.ts';
-import { sideBySide } from './sides.ts';
+import { sideBySide, warmUp } from './sides.ts';
 import type { BenchOptions, Suite } from './suite.ts';
 
 const streamsCases = ['map', 'count', 'window', 'rekey', 'join'] as const;
@@ -63,6 +63,7 @@ function suiteOf(suite: SuiteName): Suite {
       const figures: Figure[] = [];
       const cluster = await BenchCluster.start();
       try {
+        await warmUp(cluster);
         for (const row of grid) {
           if (!names.includes(`${suite}/${row.name}`)) continue;
           figures.push(await compare(cluster, suite, row, options));
