@@ -654,7 +654,8 @@ export class StreamThread {
    * take the tasks over and make it anew (KAFKA-10357). The next rebalance tells them, and this one, too.
    */
   #tellAll(error: Error): void {
-    if (this.#lostTopic !== null || this.#failure !== null || this.#isStopping) return;
+    // Not whether it is known: a rebalance that should have told may have had a leader that does not know how.
+    if (this.#tellingTimer !== null || this.#failure !== null || this.#isStopping) return;
     this.#lostTopic = error;
     this.#isGateOpen = false;
     this.#output.spoil();

@@ -56,11 +56,11 @@ function cleanSegment(
   );
   try {
     for (;;) {
-      const kept = pass.decoded.find(segment.baseOffset, reader.position);
-      if (kept !== null) reader.stepOver(kept);
-      const batch = kept ?? reader.next();
+      const found = pass.decoded.find(segment.baseOffset, reader.position);
+      if (found !== null) reader.stepOver(found);
+      const batch = found ?? reader.next();
       if (batch === null) break;
-      cleanBatch(pass, state, reader, batch, kept !== null, cleaned);
+      cleanBatch(pass, state, reader, batch, found !== null, cleaned);
     }
   } catch (error) {
     throw reader.toError(error);
@@ -75,7 +75,7 @@ function cleanBatch(
   state: CleaningState,
   reader: SourceReader,
   batch: RecordBatch,
-  isKept: boolean,
+  isDecoded: boolean,
   cleaned: CleanedSegments,
 ): void {
   const { task, scanner, stats } = pass;
@@ -97,7 +97,7 @@ function cleanBatch(
       scanner.open(batch);
       while (scanner.next()) rewriter.keep(scanner);
     } else {
-      const records = isKept ? pass.decoded.records : undefined;
+      const records = isDecoded ? pass.decoded.records : undefined;
       tombstoneCount = keepSurvivors(pass, state, batch, records, isHorizonPassed);
     }
   }
@@ -111,7 +111,7 @@ function cleanBatch(
     rewriter.writeEmpty(batch, output);
   } else if (rewriter.count === batch.recordCount && !needsHorizon) {
     output.reserve(batch.sizeInBytes);
-    if (isKept) reader.readTo(batch, output.bytes, start);
+    if (isDecoded) reader.readTo(batch, output.bytes, start);
     else batch.buffer.copy(output.bytes, start, batch.position, batch.position + batch.sizeInBytes);
     output.length = start + batch.sizeInBytes;
     stats.bytesCopied += batch.sizeInBytes;
