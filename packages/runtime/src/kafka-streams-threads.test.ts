@@ -1,5 +1,6 @@
 /** Stream threads that come and go, pauses, and what is done about threads that fail. */
 import { describe, expect, it } from 'vitest';
+import { decodeSubscription, encodeSubscription } from './assignment/subscription.ts';
 import { MissingTopicError } from './client/errors.ts';
 import { StreamsBuilder } from './dsl/streams-builder.ts';
 import { ApplicationShutdownError, ProcessingError, TimeoutError } from './errors.ts';
@@ -370,6 +371,26 @@ describe('the uncaught exception handler', () => {
       expect(two.streams.failure).toBeInstanceOf(ApplicationShutdownError);
       expect(two.streams.failure?.message).toContain(topic);
       expect(cluster.group('app').memberCount).toBe(0);
+      expect(clock.timerCount).toBe(0);
+    });
+
+    it('all are told later when the rebalance in which it was met had a leader that does not know how', async () => {
+      const cluster = newCluster();
+      const { streams, clock } = await startHarness({ topology: rekeyed(), cluster });
+      write(cluster, 'value');
+      await clock.advance(1_000);
+      const group = cluster.group('app');
+      group.commitFailures.push(missing());
+      group.userDataForLeader = (userData) =>
+        encodeSubscription({ ...decodeSubscription(userData), shutdownReason: null });
+      group.rebalance();
+      await clock.advance(1_000);
+      expect(streams.state).toBe('RUNNING');
+      write(cluster, 'value');
+      group.commitFailures.push(missing());
+      await clock.advance(30_000 + LOST_TOPIC_TELL_MAX_MS);
+      expect(streams.state).toBe('ERROR');
+      expect(streams.failure).toBeInstanceOf(MissingTopicError);
       expect(clock.timerCount).toBe(0);
     });
 

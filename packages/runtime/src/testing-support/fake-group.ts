@@ -23,6 +23,8 @@ export class FakeGroup {
   readonly commitFailures: Error[] = [];
   /** Makes the next look-ups of committed offsets fail, in order. */
   readonly committedFailures: Error[] = [];
+  /** What the leader makes of a member's user data; default: as it came. */
+  userDataForLeader: (userData: Buffer) => Buffer = (userData) => userData;
   /** Awaited by each commit. */
   onCommit: (() => Promise<void>) | null = null;
   commitCount = 0;
@@ -100,7 +102,11 @@ export class FakeGroup {
     if (leader === undefined) return;
     let assignments: ReadonlyMap<string, MemberAssignment>;
     try {
-      assignments = await leader.handler.assign(members.map((member) => member.subscription()));
+      const subscriptions = members.map((member) => {
+        const subscription = member.subscription();
+        return { ...subscription, userData: this.userDataForLeader(subscription.userData) };
+      });
+      assignments = await leader.handler.assign(subscriptions);
     } catch (error) {
       leader.handler.onFatal(error as Error);
       return;
