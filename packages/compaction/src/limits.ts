@@ -55,6 +55,9 @@ export const BATCH_READ_AHEAD_BYTES = 4_096;
 /** Of an offset map's slot: 16 of the key's hash, 8 of the offset. */
 export const OFFSET_MAP_SLOT_BYTES = 24;
 
+/** Keys put into an offset map that are looked up there together. */
+export const PUTS_WAITING_MAX = 32;
+
 /** One cleaner thread uses no more for its offset map, bytes (Kafka's bound). */
 export const MAX_OFFSET_MAP_BYTES = 2_147_483_647;
 

@@ -1,11 +1,12 @@
 import type { Random } from '../../platform/random.ts';
 import { ConfigError } from '../../errors.ts';
-import { MAX_OFFSET_MAP_BYTES, OFFSET_MAP_SLOT_BYTES } from '../../limits.ts';
+import { MAX_OFFSET_MAP_BYTES, OFFSET_MAP_SLOT_BYTES, PUTS_WAITING_MAX } from '../../limits.ts';
 import { KeyHash } from './key-hash.ts';
 import { LatestOffsets } from './latest-offsets.ts';
 
 /** Int32s of a slot: four of the hash, two of the offset. */
 const SLOT_WORDS = OFFSET_MAP_SLOT_BYTES / 4;
+const TWO_32 = 2 ** 32;
 /** By what a crowded map takes more of its memory. */
 const GROWTH = 8;
 /** Keys per slot at which it is crowded. */
@@ -25,11 +26,18 @@ export class OffsetMap {
   readonly slotCount: number;
   /** Keys that may be put: the share `log.cleaner.io.buffer.load.factor` of the slots. */
   readonly maxKeyCount: number;
-  /** Of the records that were put, which are their keys' latest. */
-  readonly latest = new LatestOffsets();
+  readonly #latest = new LatestOffsets();
   #keyCount = 0;
+  /**
+   * What was put and is not in its slot yet, as slots: a slot is mostly in memory that no cache has, and the
+   * processor waits for those of all of them together about as long as for one.
+   */
+  readonly #waiting = new Int32Array(PUTS_WAITING_MAX * SLOT_WORDS);
+  #waitingWords = 0;
   /** Slots that are in use, so far; those behind them are empty. */
   #usedSlots = 0;
+  /** Of those in use, and the empty one behind them, per value that the hash's first word can have. */
+  #slotsPerHash = 0;
   /** So many are in use at most before all of them are. */
   readonly #fewSlots: number;
   readonly #spare: Buffer;
@@ -71,49 +79,93 @@ export class OffsetMap {
 
   #use(slots: number): void {
     this.#usedSlots = Math.min(this.slotCount, slots);
+    this.#slotsPerHash = (this.#usedSlots + 1) / TWO_32;
     this.#growAt =
       this.#usedSlots < this.slotCount ? Math.floor(this.#usedSlots * CROWDED) : Infinity;
   }
 
   get keyCount(): number {
+    this.#settle();
     return this.#keyCount;
   }
 
   /** Of all slots, those in use: 0 to 1. */
   get utilization(): number {
-    return this.#keyCount / this.slotCount;
+    return this.keyCount / this.slotCount;
   }
 
   get isFull(): boolean {
-    return this.#keyCount >= this.maxKeyCount;
+    // Of those that wait, some may be no new keys.
+    if (this.#keyCount + this.#waitingWords / SLOT_WORDS < this.maxKeyCount) return false;
+    return this.keyCount >= this.maxKeyCount;
+  }
+
+  /** Of the records that were put, which are their keys' latest. */
+  get latest(): LatestOffsets {
+    this.#settle();
+    return this.#latest;
   }
 
   /** Empties it for the records of [firstOffset, endOffset). */
   reset(firstOffset: bigint, endOffset: bigint): void {
     this.#slots.fill(0, 0, (this.#usedSlots + 1) * SLOT_WORDS);
     this.#keyCount = 0;
+    this.#waitingWords = 0;
     this.#useFirstSlots();
-    this.latest.reset(firstOffset, endOffset);
+    this.#latest.reset(firstOffset, endOffset);
   }
 
   /** The key source[start, end) appears at this offset, which is higher than all before. */
   put(source: Uint8Array, start: number, end: number, offsetHigh: number, offsetLow: number): void {
-    const slots = this.#slots;
-    const at = this.#find(source, start, end);
     const hash = this.#hash;
-    if (slots[at] === 0) {
-      slots[at] = hash.h0 === 0 ? 1 : hash.h0;
-      slots[at + 1] = hash.h1;
-      slots[at + 2] = hash.h2;
-      slots[at + 3] = hash.h3;
-      this.#keyCount++;
-    } else {
-      this.latest.remove(slots[at + 4] as number, slots[at + 5] as number);
+    hash.hash(source, start, end);
+    const waiting = this.#waiting;
+    const at = this.#waitingWords;
+    waiting[at] = asTaken(hash.h0);
+    waiting[at + 1] = hash.h1;
+    waiting[at + 2] = hash.h2;
+    waiting[at + 3] = hash.h3;
+    waiting[at + 4] = offsetHigh;
+    waiting[at + 5] = offsetLow;
+    this.#waitingWords = at + SLOT_WORDS;
+    if (this.#waitingWords === waiting.length) this.#settle();
+  }
+
+  /** Gives all that waits its slots. */
+  #settle(): void {
+    const end = this.#waitingWords;
+    if (end === 0) return;
+    const slots = this.#slots;
+    const waiting = this.#waiting;
+    let seen = 0;
+    for (let from = 0; from < end; from += SLOT_WORDS) {
+      seen |= slots[this.#startOf(waiting[from] as number)] as number;
     }
-    this.latest.add(offsetHigh, offsetLow);
-    slots[at + 4] = offsetHigh;
-    slots[at + 5] = offsetLow;
-    if (this.#keyCount >= this.#growAt) this.#grow();
+    this.#waitingWords = 0;
+    for (let from = 0; from < end; from += SLOT_WORDS) {
+      const h0 = waiting[from] as number;
+      const h1 = waiting[from + 1] as number;
+      const h2 = waiting[from + 2] as number;
+      const h3 = waiting[from + 3] as number;
+      const at = this.#find(h0, h1, h2, h3);
+      if (slots[at] === 0) {
+        slots[at] = h0;
+        slots[at + 1] = h1;
+        slots[at + 2] = h2;
+        slots[at + 3] = h3;
+        this.#keyCount++;
+      } else {
+        this.#latest.remove(slots[at + 4] as number, slots[at + 5] as number);
+      }
+      const offsetHigh = waiting[from + 4] as number;
+      const offsetLow = waiting[from + 5] as number;
+      this.#latest.add(offsetHigh, offsetLow);
+      slots[at + 4] = offsetHigh;
+      slots[at + 5] = offsetLow;
+      if (this.#keyCount >= this.#growAt) this.#grow();
+    }
+    // Kept: loads whose outcome nobody could ever see may be left out.
+    waiting[0] = seen;
   }
 
   /**
@@ -121,6 +173,7 @@ export class OffsetMap {
    * until then. undefined: there is none.
    */
   spareMemory(keyCount: number): Buffer | undefined {
+    this.#settle();
     if (
       this.#usedSlots > this.#fewSlots ||
       this.#keyCount + keyCount >= Math.floor(this.#fewSlots * CROWDED)
@@ -141,14 +194,14 @@ export class OffsetMap {
       this.#spare.fill(0);
       this.#isSpareTaken = false;
     }
-    const slotCount = this.#usedSlots + 1;
+    const length = (this.#usedSlots + 1) * SLOT_WORDS;
     for (let from = 0; from < old.length; from += SLOT_WORDS) {
       const h0 = old[from] as number;
       if (h0 === 0) continue;
-      let at = ((h0 >>> 0) % slotCount) * SLOT_WORDS;
+      let at = this.#startOf(h0);
       while (slots[at] !== 0) {
         at += SLOT_WORDS;
-        if (at === slotCount * SLOT_WORDS) at = 0;
+        if (at === length) at = 0;
       }
       for (let word = 0; word < SLOT_WORDS; word++) slots[at + word] = old[from + word] as number;
     }
@@ -162,8 +215,11 @@ export class OffsetMap {
     offsetHigh: number,
     offsetLow: number,
   ): boolean {
+    this.#settle();
     const slots = this.#slots;
-    const at = this.#find(source, start, end);
+    const hash = this.#hash;
+    hash.hash(source, start, end);
+    const at = this.#find(asTaken(hash.h0), hash.h1, hash.h2, hash.h3);
     if (slots[at] === 0) return true;
     const high = slots[at + 4] as number;
     return offsetHigh === high
@@ -175,16 +231,10 @@ export class OffsetMap {
    * Where the key's slot starts, or the empty one that it would take: there always is one. Slots are
    * tried one after another: near its limit the map has long runs, but they lie side by side in memory.
    */
-  #find(source: Uint8Array, start: number, end: number): number {
-    const hash = this.#hash;
-    hash.hash(source, start, end);
-    // Zero marks an empty slot.
-    const h0 = hash.h0 === 0 ? 1 : hash.h0;
-    const { h1, h2, h3 } = hash;
+  #find(h0: number, h1: number, h2: number, h3: number): number {
     const slots = this.#slots;
-    const slotCount = this.#usedSlots + 1;
-    const length = slotCount * SLOT_WORDS;
-    let at = ((h0 >>> 0) % slotCount) * SLOT_WORDS;
+    const length = (this.#usedSlots + 1) * SLOT_WORDS;
+    let at = this.#startOf(h0);
     for (;;) {
       const found = slots[at] as number;
       if (
@@ -197,4 +247,14 @@ export class OffsetMap {
       if (at === length) at = 0;
     }
   }
+
+  /** Where the search for a key of this hash begins: a product, as a remainder takes ten times as long. */
+  #startOf(h0: number): number {
+    return Math.floor((h0 >>> 0) * this.#slotsPerHash) * SLOT_WORDS;
+  }
+}
+
+/** Zero marks an empty slot. */
+function asTaken(h0: number): number {
+  return h0 === 0 ? 1 : h0;
 }
