@@ -11,6 +11,11 @@ export interface Topics {
 
 const WINDOW_MS = 10_000;
 
+/** The new key in the case `rekey`: a hundred of them. */
+export function groupOf(key: string): string {
+  return `group-${key.charAt(key.length - 1)}${key.charAt(key.length - 2)}`;
+}
+
 /** The cases of the side-by-side benchmarks that this version has. */
 export const topologies: Readonly<Record<string, (topics: Topics) => Topology>> = {
   map: ({ input, output }) => {
@@ -41,6 +46,18 @@ export const topologies: Readonly<Record<string, (topics: Topics) => Topology>> 
       .count()
       .toStream()
       .map((key, value) => [`${key.key}@${String(key.start)}`, String(value)], strings)
+      .to(output, strings);
+    return builder.build();
+  },
+  rekey: ({ input, output }) => {
+    const builder = new StreamsBuilder();
+    builder
+      .stream(input, strings)
+      .selectKey(groupOf)
+      .groupByKey(strings)
+      .count()
+      .toStream()
+      .mapValues(String, { value: serdes.string() })
       .to(output, strings);
     return builder.build();
   },

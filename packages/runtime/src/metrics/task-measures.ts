@@ -25,10 +25,10 @@ export class TaskMeasures {
 
   constructor(sources: Iterable<ProcessorNode>, nodes: Iterable<ProcessorNode>) {
     const measured = new Set(sources);
-    for (const node of nodes) if (node.children.length === 0) measured.add(node);
+    for (const node of nodes) if (node.children.nodes.length === 0) measured.add(node);
     this.latencies = [...measured].map((node) => {
       const times = new RecordTimes();
-      node.times = times;
+      node.entry.times = times;
       return { node, times, latency: new WindowedValues() };
     });
   }

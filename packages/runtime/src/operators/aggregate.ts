@@ -83,7 +83,7 @@ export class AggregateOperator<K, V, A> extends ProcessorNode {
       context.store(storeName),
       sendsOldValues,
       (key, value, old, timestamp, headers, isLatest) =>
-        this.forward(key, value, old, timestamp, headers, isLatest),
+        this.children.forward(key, value, old, timestamp, headers, isLatest),
     );
   }
 

@@ -57,7 +57,7 @@ class LatenessNode extends CaptureNode {
 
 function latenessBelow(node: ProcessorNode): LatenessNode {
   const capture = new LatenessNode();
-  node.children.push(capture);
+  node.children.add(capture);
   return capture;
 }
 
@@ -161,8 +161,8 @@ describe('table filter', () => {
     const node = new TableFilterOperator('f', table);
     const capture = latenessBelow(node);
     node.init(new TaskDouble().context);
-    await node.receive('a', 'x', 'y', 1, null, false);
-    await node.receive('a', 'x', 'y', 2, null, true);
+    await node.entry.receive('a', 'x', 'y', 1, null, false);
+    await node.entry.receive('a', 'x', 'y', 2, null, true);
     expect(capture.take()).toEqual(['a=null@1', 'a=null@2']);
     expect(capture.lateness).toEqual([false, true]);
   });

@@ -124,7 +124,7 @@ export class DerivedTableOperator<K, V, VR> extends ProcessorNode {
       context.store(storeName),
       sendsOldValues,
       (key, value, old, timestamp, headers, isLatest) =>
-        this.forward(key, value, old, timestamp, headers, isLatest),
+        this.children.forward(key, value, old, timestamp, headers, isLatest),
     );
   }
 
@@ -166,7 +166,8 @@ export class DerivedTableOperator<K, V, VR> extends ProcessorNode {
     isLatest: boolean,
   ): Outcome {
     if (this.leavesOut(value, old)) return undefined;
-    if (this.#store === null) return this.forward(key, value, old, timestamp, headers, isLatest);
+    if (this.#store === null)
+      return this.children.forward(key, value, old, timestamp, headers, isLatest);
     return this.#store.update(key, value, old, timestamp, timestamp, headers);
   }
 

@@ -55,17 +55,7 @@ export class DynamicSinkOperator extends ProcessorNode {
   }
 
   /** As with one topic, what sending throws is the error of the node before. */
-  override receive(
-    key: unknown,
-    value: unknown,
-    old: unknown,
-    timestamp: number,
-    headers: RecordHeaders | null,
-  ): Outcome {
-    const outcome = this.process(key, value, old, timestamp, headers);
-    this.times?.add(timestamp);
-    return outcome;
-  }
+  override attach(): void {}
 
   #sendTo(
     topic: string,

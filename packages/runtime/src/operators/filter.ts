@@ -31,7 +31,7 @@ export class FilterOperator<K, V> extends ProcessorNode {
     const verdict = this.#predicate(key as K, value as V);
     if (isPromise(verdict)) return this.#later(verdict, key, value, old, timestamp, headers);
     if (verdict ? !this.#wanted : this.#wanted) return undefined;
-    return this.forward(key, value, old, timestamp, headers);
+    return this.children.forward(key, value, old, timestamp, headers);
   }
 
   async #later(
@@ -43,6 +43,6 @@ export class FilterOperator<K, V> extends ProcessorNode {
     headers: RecordHeaders | null,
   ): Promise<void> {
     if ((await pending) ? !this.#wanted : this.#wanted) return;
-    await this.forward(key, value, old, timestamp, headers);
+    await this.children.forward(key, value, old, timestamp, headers);
   }
 }

@@ -35,7 +35,7 @@ export class FlatMapValuesOperator<K, V, VR> extends ProcessorNode {
     headers: RecordHeaders | null,
   ): Outcome {
     for (let step = values.next(); step.done !== true; step = values.next()) {
-      const outcome = this.forward(key, step.value ?? null, null, timestamp, headers);
+      const outcome = this.children.forward(key, step.value ?? null, null, timestamp, headers);
       if (outcome !== undefined) return this.#forwardRest(outcome, values, key, timestamp, headers);
     }
     return undefined;
@@ -50,7 +50,7 @@ export class FlatMapValuesOperator<K, V, VR> extends ProcessorNode {
   ): Promise<void> {
     await first;
     for (let step = values.next(); step.done !== true; step = values.next()) {
-      await this.forward(key, step.value ?? null, null, timestamp, headers);
+      await this.children.forward(key, step.value ?? null, null, timestamp, headers);
     }
   }
 

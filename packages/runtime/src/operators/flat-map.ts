@@ -35,7 +35,7 @@ export class FlatMapOperator<K, V, KR, VR> extends ProcessorNode {
   ): Outcome {
     for (let step = pairs.next(); step.done !== true; step = pairs.next()) {
       const [key, value] = step.value;
-      const outcome = this.forward(key ?? null, value ?? null, null, timestamp, headers);
+      const outcome = this.children.forward(key ?? null, value ?? null, null, timestamp, headers);
       if (outcome !== undefined) return this.#forwardRest(outcome, pairs, timestamp, headers);
     }
     return undefined;
@@ -50,7 +50,7 @@ export class FlatMapOperator<K, V, KR, VR> extends ProcessorNode {
     await first;
     for (let step = pairs.next(); step.done !== true; step = pairs.next()) {
       const [key, value] = step.value;
-      await this.forward(key ?? null, value ?? null, null, timestamp, headers);
+      await this.children.forward(key ?? null, value ?? null, null, timestamp, headers);
     }
   }
 

@@ -25,7 +25,7 @@ export class MapValuesOperator<K, V, VR> extends ProcessorNode {
   ): Outcome {
     const mapped = this.#mapper(value as V, key as K);
     if (isPromise(mapped)) return this.#later(mapped, key, timestamp, headers);
-    return this.forward(key, mapped ?? null, null, timestamp, headers);
+    return this.children.forward(key, mapped ?? null, null, timestamp, headers);
   }
 
   async #later(
@@ -34,6 +34,6 @@ export class MapValuesOperator<K, V, VR> extends ProcessorNode {
     timestamp: number,
     headers: RecordHeaders | null,
   ): Promise<void> {
-    await this.forward(key, (await pending) ?? null, null, timestamp, headers);
+    await this.children.forward(key, (await pending) ?? null, null, timestamp, headers);
   }
 }

@@ -27,7 +27,7 @@ export class MapOperator<K, V, KR, VR> extends ProcessorNode {
   ): Outcome {
     const mapped = this.#mapper(key as K, value as V);
     if (isPromise(mapped)) return this.#later(mapped, timestamp, headers);
-    return this.forward(mapped[0] ?? null, mapped[1] ?? null, null, timestamp, headers);
+    return this.children.forward(mapped[0] ?? null, mapped[1] ?? null, null, timestamp, headers);
   }
 
   async #later(
@@ -36,6 +36,6 @@ export class MapOperator<K, V, KR, VR> extends ProcessorNode {
     headers: RecordHeaders | null,
   ): Promise<void> {
     const mapped = await pending;
-    await this.forward(mapped[0] ?? null, mapped[1] ?? null, null, timestamp, headers);
+    await this.children.forward(mapped[0] ?? null, mapped[1] ?? null, null, timestamp, headers);
   }
 }

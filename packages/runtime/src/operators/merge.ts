@@ -10,6 +10,6 @@ export class MergeOperator extends ProcessorNode {
     timestamp: number,
     headers: RecordHeaders | null,
   ): Outcome {
-    return this.forward(key, value, old, timestamp, headers);
+    return this.children.forward(key, value, old, timestamp, headers);
   }
 }

@@ -18,7 +18,7 @@ class Slow extends ProcessorNode {
 
   override process(key: unknown, value: unknown): Outcome {
     nowMs += this.#ms / 2;
-    const outcome = this.forward(key, value, null, 0, null);
+    const outcome = this.children.forward(key, value, null, 0, null);
     nowMs += this.#ms / 2;
     if (this.#fails) throw new Error('after all');
     return outcome;
@@ -28,13 +28,13 @@ class Slow extends ProcessorNode {
 function chain(...nodes: ProcessorNode[]): ProcessorNode {
   for (const [i, node] of nodes.entries()) {
     const next = nodes[i + 1];
-    if (next !== undefined) node.children.push(next);
+    if (next !== undefined) node.children.add(next);
   }
   return nodes[0] as ProcessorNode;
 }
 
 function receive(node: ProcessorNode): void {
-  expect(node.receive('k', 'v', null, 0, null, true)).toBeUndefined();
+  expect(node.entry.receive('k', 'v', null, 0, null, true)).toBeUndefined();
 }
 
 describe('NodeStopwatch', () => {

@@ -19,10 +19,9 @@ export class NodeStopwatch {
 
   /** For good: a node has no other way to be entered from here on. */
   attach(nodes: readonly ProcessorNode[]): void {
-    for (const node of nodes) {
-      const { name } = node;
-      const receive = node.receive.bind(node);
-      node.receive = (key, value, old, timestamp, headers, isLatest) => {
+    for (const { name, entry } of nodes) {
+      const receive = entry.receive.bind(entry);
+      entry.receive = (key, value, old, timestamp, headers, isLatest) => {
         this.#sinceMs.push(this.#now());
         this.#belowMs.push(0);
         try {

@@ -27,7 +27,7 @@ export class PeekOperator<K, V> extends ProcessorNode {
     const result = this.#action(key as K, value as V);
     if (isPromise(result)) return this.#later(result, key, value, old, timestamp, headers);
     // `foreach` has no children, so this ends there.
-    return this.forward(key, value, old, timestamp, headers);
+    return this.children.forward(key, value, old, timestamp, headers);
   }
 
   async #later(
@@ -39,6 +39,6 @@ export class PeekOperator<K, V> extends ProcessorNode {
     headers: RecordHeaders | null,
   ): Promise<void> {
     await pending;
-    await this.forward(key, value, old, timestamp, headers);
+    await this.children.forward(key, value, old, timestamp, headers);
   }
 }

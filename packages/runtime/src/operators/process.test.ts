@@ -26,7 +26,7 @@ function processor(body: Body, init: (context: Context) => unknown = () => undef
 function start(node: ProcessOperator) {
   const task = new TaskDouble();
   const [one, two] = [new CaptureNode('one'), new CaptureNode('two')];
-  node.children.push(one, two);
+  for (const child of [one, two]) node.children.add(child);
   node.connect(new Set());
   node.init(task.context);
   const started = node.start();

@@ -171,8 +171,8 @@ export class ProcessOperator extends ProcessorNode implements StoreUser {
   ): Outcome {
     const k = key ?? null;
     const v = value ?? null;
-    if (child === null) return this.forward(k, v, null, timestamp, headers);
-    return child.receive(k, v, null, timestamp, headers, true);
+    if (child === null) return this.children.forward(k, v, null, timestamp, headers);
+    return child.entry.receive(k, v, null, timestamp, headers, true);
   }
 
   async #passAfter(
@@ -198,9 +198,9 @@ export class ProcessOperator extends ProcessorNode implements StoreUser {
   }
 
   #child(name: string): ProcessorNode {
-    const child = this.children.find((candidate) => candidate.name === name);
+    const child = this.children.named(name);
     if (child !== undefined) return child;
-    const known = this.children.map((candidate) => candidate.name).join(', ') || 'none';
+    const known = this.children.nodes.map((candidate) => candidate.name).join(', ') || 'none';
     throw new ProcessorUsageError(
       `The processor ${this.name} forwards to ${name}, which is no node below it. Below it are: ${known}.`,
       { context: { node: this.name, child: name } },

@@ -25,7 +25,7 @@ export class SelectKeyOperator<K, V, KR> extends ProcessorNode {
   ): Outcome {
     const selected = this.#mapper(key as K, value as V);
     if (isPromise(selected)) return this.#later(selected, value, timestamp, headers);
-    return this.forward(selected ?? null, value, null, timestamp, headers);
+    return this.children.forward(selected ?? null, value, null, timestamp, headers);
   }
 
   async #later(
@@ -34,6 +34,6 @@ export class SelectKeyOperator<K, V, KR> extends ProcessorNode {
     timestamp: number,
     headers: RecordHeaders | null,
   ): Promise<void> {
-    await this.forward((await pending) ?? null, value, null, timestamp, headers);
+    await this.children.forward((await pending) ?? null, value, null, timestamp, headers);
   }
 }

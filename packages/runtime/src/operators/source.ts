@@ -30,9 +30,10 @@ export class SourceOperator extends ProcessorNode implements SourceNode {
 
   /** Once the children are known: values that none of them looks at are not read. */
   skipIgnoredValues(): void {
-    const { children, valueSerde, timestampExtractor } = this;
+    const { valueSerde, timestampExtractor } = this;
+    const { nodes } = this.children;
     if (valueSerde.readsAnything !== true || timestampExtractor !== null) return;
-    if (children.length > 0 && children.every((child) => child.ignoresValues)) {
+    if (nodes.length > 0 && nodes.every((child) => child.ignoresValues)) {
       this.valueSerde = presenceSerde;
     }
   }
@@ -44,6 +45,6 @@ export class SourceOperator extends ProcessorNode implements SourceNode {
     timestamp: number,
     headers: RecordHeaders | null,
   ): Outcome {
-    return this.forward(key, value, old, timestamp, headers);
+    return this.children.forward(key, value, old, timestamp, headers);
   }
 }

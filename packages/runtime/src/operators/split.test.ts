@@ -6,14 +6,15 @@ type Test = (key: unknown, value: unknown) => boolean | Promise<boolean>;
 
 function split(predicates: Test[], names: string[]) {
   const node = new SplitOperator('split', { predicates, names });
-  const captures = names.map((name) => {
+  const connected = names.map((name) => {
     const branch = new BranchOperator(name);
     const capture = new CaptureNode();
-    branch.children.push(capture);
-    // Whatever the order in which branches are connected.
-    node.children.unshift(branch);
-    return capture;
+    branch.children.add(capture);
+    return { branch, capture };
   });
+  // Whatever the order in which branches are connected.
+  for (const { branch } of connected.toReversed()) node.children.add(branch);
+  const captures = connected.map(({ capture }) => capture);
   node.init();
   return { node, taken: () => captures.map((capture) => capture.take()) };
 }

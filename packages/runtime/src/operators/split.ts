@@ -27,9 +27,7 @@ export class SplitOperator extends ProcessorNode {
   }
 
   override init(): void {
-    this.#branches = this.#names.map(
-      (name) => this.children.find((child) => child.name === name) as ProcessorNode,
-    );
+    this.#branches = this.#names.map((name) => this.children.named(name) as ProcessorNode);
   }
 
   override process(
@@ -61,7 +59,7 @@ export class SplitOperator extends ProcessorNode {
     }
     const branch = this.#branches[index];
     if (branch === undefined) return undefined;
-    return branch.receive(key, value, old, timestamp, headers, true);
+    return branch.entry.receive(key, value, old, timestamp, headers, true);
   }
 
   async #chooseLater(
@@ -74,7 +72,7 @@ export class SplitOperator extends ProcessorNode {
     headers: RecordHeaders | null,
   ): Promise<void> {
     const branch = (await pending) ? this.#branches[index] : undefined;
-    if (branch !== undefined) await branch.receive(key, value, old, timestamp, headers, true);
+    if (branch !== undefined) await branch.entry.receive(key, value, old, timestamp, headers, true);
     else await this.#choose(index + 1, key, value, old, timestamp, headers);
   }
 }
@@ -88,6 +86,6 @@ export class BranchOperator extends ProcessorNode {
     timestamp: number,
     headers: RecordHeaders | null,
   ): Outcome {
-    return this.forward(key, value, old, timestamp, headers);
+    return this.children.forward(key, value, old, timestamp, headers);
   }
 }

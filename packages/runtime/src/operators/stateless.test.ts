@@ -164,7 +164,7 @@ describe('forwarding', () => {
       };
       return child;
     });
-    node.children.push(...children);
+    for (const child of children) node.children.add(child);
     const outcome = node.process('a', 1, null, 0, null);
     expect(order).toEqual(['x']);
     await outcome;

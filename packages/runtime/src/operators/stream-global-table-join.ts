@@ -90,7 +90,7 @@ export class StreamGlobalTableJoinOperator<K, L, GK, R, VR> extends ProcessorNod
     // Without a mapped key, the joiner of a left join is told null.
     const joined = this.#joiner(value, row, key, mapped as GK);
     if (isPromise(joined)) return this.#forwardLater(joined, key, timestamp, headers);
-    return this.forward(key, joined ?? null, null, timestamp, headers);
+    return this.children.forward(key, joined ?? null, null, timestamp, headers);
   }
 
   async #lookUpLater(
@@ -120,6 +120,6 @@ export class StreamGlobalTableJoinOperator<K, L, GK, R, VR> extends ProcessorNod
     timestamp: number,
     headers: RecordHeaders | null,
   ): Promise<void> {
-    await this.forward(key, (await pending) ?? null, null, timestamp, headers);
+    await this.children.forward(key, (await pending) ?? null, null, timestamp, headers);
   }
 }

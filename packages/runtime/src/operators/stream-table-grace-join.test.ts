@@ -116,13 +116,10 @@ describe.each([
     });
 
     it('keeps a record whose join failed', async () => {
-      const { task, buffer, node, send } = start(true, {}, 0);
-      node.children.length = 0;
-      Object.assign(node, {
-        forward: () => {
-          throw new Error('below');
-        },
-      });
+      const { task, buffer, capture, send } = start(true, {}, 0);
+      capture.process = () => {
+        throw new Error('below');
+      };
       await expect(async () => send('a', 'L1', 1)).rejects.toThrow('below');
       expect(buffer.recordCount).toBe(1);
       expect(task.context.origin).toBeNull();

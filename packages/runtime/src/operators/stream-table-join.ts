@@ -74,7 +74,7 @@ export class StreamTableJoinOperator<K, L, R, VR> extends ProcessorNode {
     if (row === null && !this.#isLeft) return undefined;
     const joined = this.#joiner(value, row, key);
     if (isPromise(joined)) return this.#forwardLater(joined, key, timestamp, headers);
-    return this.forward(key, joined ?? null, null, timestamp, headers);
+    return this.children.forward(key, joined ?? null, null, timestamp, headers);
   }
 
   async #joinLater(
@@ -93,6 +93,6 @@ export class StreamTableJoinOperator<K, L, R, VR> extends ProcessorNode {
     timestamp: number,
     headers: RecordHeaders | null,
   ): Promise<void> {
-    await this.forward(key, (await pending) ?? null, null, timestamp, headers);
+    await this.children.forward(key, (await pending) ?? null, null, timestamp, headers);
   }
 }

@@ -3,7 +3,6 @@ import { describe, expect, it } from 'vitest';
 import { ChangeBuffer } from '../state/buffer/change-buffer.ts';
 import { serdes } from '../serdes/serdes.ts';
 import { Windowed } from '../serdes/windowed-key.ts';
-import { ProcessorNode, type Outcome } from './processor-node.ts';
 import { SuppressedTable, SuppressOperator, type SuppressRule } from './suppress.ts';
 import type { TableSource } from './table.ts';
 import { TaskDouble } from './testing-support/task-double.ts';
@@ -85,18 +84,15 @@ describe.each([
 
   it('gives each record its own origin and headers', async () => {
     const { task, node, capture } = start(limit);
-    capture.isAsynchronous = isAsynchronous;
     const seen: string[] = [];
-    node.children[0] = new (class extends ProcessorNode {
-      override process(key: unknown): Outcome {
-        const note = (): void => {
-          const { topic, partition } = task.context.origin ?? { topic: 'none', partition: -1 };
-          seen.push(`${String(key)} ${String(topic)}-${String(partition)}`);
-        };
-        note();
-        return isAsynchronous ? Promise.resolve().then(note) : undefined;
-      }
-    })('below');
+    capture.process = (key) => {
+      const note = (): void => {
+        const { topic, partition } = task.context.origin ?? { topic: 'none', partition: -1 };
+        seen.push(`${String(key)} ${String(topic)}-${String(partition)}`);
+      };
+      note();
+      return isAsynchronous ? Promise.resolve().then(note) : undefined;
+    };
     await node.process('a', '1', null, 1, new RecordHeaders().add('h', '1'));
     await node.process('b', '1', null, 50, null);
     expect(seen).toEqual(Array.from({ length: isAsynchronous ? 2 : 1 }, () => 'a in-0'));
@@ -104,13 +100,11 @@ describe.each([
   });
 
   it('keeps what could not be passed on, and gives the origin back', async () => {
-    const { task, buffer, node, send } = start(limit);
-    node.children[0] = new (class extends ProcessorNode {
-      override process(): Outcome {
-        if (isAsynchronous) return Promise.reject(new Error('below'));
-        throw new Error('below');
-      }
-    })('below');
+    const { task, buffer, capture, send } = start(limit);
+    capture.process = () => {
+      if (isAsynchronous) return Promise.reject(new Error('below'));
+      throw new Error('below');
+    };
     await send('a', '1', 1);
     await expect(async () => send('b', '1', 50)).rejects.toThrow('below');
     expect(buffer.recordCount).toBe(2);

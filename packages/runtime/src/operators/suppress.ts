@@ -191,7 +191,7 @@ export class SuppressOperator<K, V> extends ProcessorNode {
     context.origin = record;
     let outcome: Outcome;
     try {
-      outcome = this.forward(key, value, old, record.timestamp, record.headers);
+      outcome = this.children.forward(key, value, old, record.timestamp, record.headers);
     } catch (error) {
       context.origin = before;
       throw error;

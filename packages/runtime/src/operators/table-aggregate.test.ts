@@ -52,7 +52,7 @@ function grouping(mapper: (key: string, value: string) => Awaitable<Pair>): {
     isParentVersioned: false,
   });
   const changes = new ChangeNotes();
-  node.children.push(changes);
+  node.children.add(changes);
   return { node, changes };
 }
 
@@ -129,7 +129,7 @@ describe('groupBy of a table', () => {
         isParentVersioned,
       });
       const changes = new ChangeNotes();
-      node.children.push(changes);
+      node.children.add(changes);
       await node.process('k', 'a', null, 1, null, false);
       await node.process('k', 'b', null, 2, null, true);
       expect(changes.notes).toHaveLength(isParentVersioned ? 1 : 2);

@@ -93,7 +93,7 @@ export class TableGroupOperator<K, V, KR, VR> extends ProcessorNode {
   ): Outcome {
     this.#change.newValue = newValue;
     this.#change.oldValue = oldValue;
-    return this.forward(key, this.#change, null, timestamp, headers);
+    return this.children.forward(key, this.#change, null, timestamp, headers);
   }
 
   async #sendNewLater(

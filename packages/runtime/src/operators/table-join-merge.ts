@@ -24,7 +24,7 @@ export class TableJoinMergeOperator<K, VR> extends ProcessorNode {
       context.store(storeName),
       sendsOldValues,
       (key, value, old, timestamp, headers, isLatest) =>
-        this.forward(key, value, old, timestamp, headers, isLatest),
+        this.children.forward(key, value, old, timestamp, headers, isLatest),
     );
   }
 
@@ -36,7 +36,8 @@ export class TableJoinMergeOperator<K, VR> extends ProcessorNode {
     headers: RecordHeaders | null,
     isLatest = true,
   ): Outcome {
-    if (this.#store === null) return this.forward(key, value, old, timestamp, headers, isLatest);
+    if (this.#store === null)
+      return this.children.forward(key, value, old, timestamp, headers, isLatest);
     return this.#store.update(
       key as K,
       value as VR | null,

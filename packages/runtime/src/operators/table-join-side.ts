@@ -86,7 +86,7 @@ export class TableJoinSideOperator<K, L, R, VR> extends ProcessorNode {
     if (isPromise(joined)) return this.#later(joined, other, key, old, newest, headers);
     const joinedOld = this.#table.sendsOldValues ? this.#joined(old, other, key) : null;
     if (isPromise(joinedOld)) return this.#oldLater(joined, joinedOld, key, newest, headers);
-    return this.forward(key, joined ?? null, joinedOld ?? null, newest, headers);
+    return this.children.forward(key, joined ?? null, joinedOld ?? null, newest, headers);
   }
 
   #joined(value: unknown, other: L | R | null, key: K): Awaitable<VR | null> {
@@ -118,7 +118,7 @@ export class TableJoinSideOperator<K, L, R, VR> extends ProcessorNode {
   ): Promise<void> {
     const joined = (await pending) ?? null;
     const joinedOld = this.#table.sendsOldValues ? await this.#joined(old, other, key) : null;
-    await this.forward(key, joined, joinedOld ?? null, timestamp, headers);
+    await this.children.forward(key, joined, joinedOld ?? null, timestamp, headers);
   }
 
   async #oldLater(
@@ -128,6 +128,6 @@ export class TableJoinSideOperator<K, L, R, VR> extends ProcessorNode {
     timestamp: number,
     headers: RecordHeaders | null,
   ): Promise<void> {
-    await this.forward(key, joined ?? null, (await pending) ?? null, timestamp, headers);
+    await this.children.forward(key, joined ?? null, (await pending) ?? null, timestamp, headers);
   }
 }

@@ -54,8 +54,8 @@ function join(
   left.init(task.context);
   right.init(task.context);
   const capture = task.start(merge);
-  left.children.push(merge);
-  right.children.push(merge);
+  left.children.add(merge);
+  right.children.add(merge);
   return {
     task,
     leftTable,

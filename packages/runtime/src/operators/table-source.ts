@@ -55,7 +55,7 @@ export class TableSourceOperator<K, V> extends ProcessorNode {
       context.store(storeName),
       sendsOldValues,
       (key, value, old, timestamp, headers, isLatest) =>
-        this.forward(key, value, old, timestamp, headers, isLatest),
+        this.children.forward(key, value, old, timestamp, headers, isLatest),
     );
   }
 
@@ -71,7 +71,7 @@ export class TableSourceOperator<K, V> extends ProcessorNode {
       return undefined;
     }
     const store = this.#store;
-    if (store === null) return this.forward(key, value, null, timestamp, headers);
+    if (store === null) return this.children.forward(key, value, null, timestamp, headers);
     const old = this.#table.sendsOldValues ? store.get(key as K) : null;
     return store.update(key as K, value as V | null, old, timestamp, timestamp, headers);
   }

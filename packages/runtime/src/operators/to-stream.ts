@@ -13,6 +13,6 @@ export class ToStreamOperator extends ProcessorNode {
     timestamp: number,
     headers: RecordHeaders | null,
   ): Outcome {
-    return this.forward(key, value, null, timestamp, headers);
+    return this.children.forward(key, value, null, timestamp, headers);
   }
 }

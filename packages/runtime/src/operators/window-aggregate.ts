@@ -79,7 +79,8 @@ export class WindowAggregateOperator<K, V, A> extends ProcessorNode {
     this.#forwarder = new ChangeForwarder<Windowed<K>, A>(
       store,
       this.#table.sendsOldValues,
-      (key, value, old, timestamp, headers) => this.forward(key, value, old, timestamp, headers),
+      (key, value, old, timestamp, headers) =>
+        this.children.forward(key, value, old, timestamp, headers),
     );
     this.#streamTime = -1;
   }

@@ -12,7 +12,7 @@ import type {
 import type { DeserializationError, ProductionError } from '../errors.ts';
 import { ProcessingError, reasonOf, StreamsError, TopologyError } from '../errors.ts';
 import { isPromise, type Outcome } from '../operators/outcome.ts';
-import type { ProcessingFailures } from '../operators/processor-node.ts';
+import type { ProcessingFailures } from '../operators/node-entry.ts';
 import type { DeadLetters } from './dead-letters.ts';
 import {
   ask,

@@ -27,6 +27,7 @@ function queueOf<K, V>(key: Serde<K>, value: Serde<V>) {
     keySerde: toRecordSerde(key, 't'),
     valueSerde: toRecordSerde(value, 't'),
     timestampExtractor: null,
+    entry: node.entry,
     process: (k: unknown, v: unknown) => node.process(k, v),
   } as unknown as SourceNode;
   const queue = new RecordQueue({

@@ -223,7 +223,7 @@ export class RecordQueue {
     this.consumedRecords++;
     this.consumedBytes +=
       cursor.keyEnd - cursor.keyStart + cursor.valueEnd - cursor.valueStart + cursor.headerBytes;
-    this.source.times?.add(timestamp);
+    this.source.entry.times?.add(timestamp);
     if (this.#lateness !== null) this.#lateness.record(this.#streamTime.current - timestamp);
     return this.source.process(key, value, null, timestamp, headers);
   }

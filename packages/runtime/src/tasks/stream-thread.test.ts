@@ -12,6 +12,7 @@ import {
 import { serdes } from '../serdes/serdes.ts';
 import { FakeClock } from '../testing-support/fake-clock.ts';
 import { FakeCluster } from '../testing-support/fake-cluster.ts';
+import type { FakeFetcher } from '../testing-support/fake-fetcher.ts';
 import type { FakeProducer } from '../testing-support/fake-producer.ts';
 import type { Harness, HarnessOptions } from '../testing-support/harness.ts';
 import { createHarness, startHarness } from '../testing-support/harness.ts';
@@ -231,7 +232,7 @@ class TestNode extends ProcessorNode {
     headers: RecordHeaders | null,
   ): Outcome {
     this.#act(this.#context as TaskContext, value);
-    return this.forward(key, value, old, timestamp, headers);
+    return this.children.forward(key, value, old, timestamp, headers);
   }
 }
 
@@ -516,6 +517,39 @@ describe('the loop of a stream thread', () => {
     await harness.clock.advance(30_000);
     expect(made.log('out').records()).toHaveLength(3);
     expect(turns - before).toBeLessThan(10);
+    await harness.streams.close();
+  });
+
+  it('lets the next fetch leave before it processes what has arrived', async () => {
+    const steps: string[] = [];
+    const builder = new StreamsBuilder();
+    builder
+      .stream('in', strings)
+      .peek(() => void steps.push('process'))
+      .to('out', strings);
+    const harness = await start({
+      topology: builder.build(),
+      options: {
+        yieldToEventLoop: () => {
+          steps.push('turn');
+          return new Promise((resolve) => {
+            setImmediate(resolve);
+          });
+        },
+      },
+    });
+    const fetcher = harness.client.fetchers[0] as FakeFetcher;
+    const drain = fetcher.drain.bind(fetcher);
+    fetcher.drain = () => {
+      const fetched = drain();
+      if (fetched.length > 0) steps.push('take');
+      return fetched;
+    };
+    steps.length = 0;
+    write(harness.cluster, 2);
+    await harness.clock.advance(0);
+    // A fetcher sends its next request in the turn after what it has was taken.
+    expect(steps.slice(0, 4)).toEqual(['take', 'turn', 'process', 'process']);
     await harness.streams.close();
   });
 

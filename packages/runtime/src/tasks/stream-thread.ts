@@ -315,29 +315,44 @@ export class StreamThread {
 
   async #run(): Promise<void> {
     try {
-      while (!this.#isStopping) {
-        this.#sleeper.clear();
-        const worked = this.#pass();
-        if (this.#mayProcess && this.#commits.isDue(this.#tasks.running)) {
-          await this.#sections.run(() => this.#commit());
-          this.#timings.committed();
-        }
-        this.#summary.logIfDue();
-        const sleepMs = worked ? 0 : Math.min(this.#msUntilDue(), this.#summary.msUntilDue());
-        // Never on without a turn of the event loop: what is waited for may come from there.
-        if (sleepMs <= 0) await this.#options.yieldToEventLoop();
-        else await this.#sleeper.sleep(sleepMs);
-      }
+      while (!this.#isStopping) await this.#runOnce();
     } catch (error) {
       this.#fail(error as Error);
     }
   }
 
+  /** What has arrived, a pass, and a commit if one is due; then a turn for everybody else, or sleep. */
+  async #runOnce(): Promise<void> {
+    this.#sleeper.clear();
+    const hasFetched = await this.#poll();
+    if (this.#isStopping) return;
+    const worked = this.#pass() || hasFetched;
+    if (this.#mayProcess && this.#commits.isDue(this.#tasks.running)) {
+      await this.#sections.run(() => this.#commit());
+      this.#timings.committed();
+    }
+    this.#summary.logIfDue();
+    const sleepMs = worked ? 0 : Math.min(this.#msUntilDue(), this.#summary.msUntilDue());
+    // Never on without a turn of the event loop: what is waited for may come from there.
+    if (sleepMs <= 0) await this.#options.yieldToEventLoop();
+    else await this.#sleeper.sleep(sleepMs);
+  }
+
+  /**
+   * Takes over what has arrived; false if that was nothing. With the turn of the event loop that follows, the
+   * request for what comes next leaves: it is answered while this is processed.
+   */
+  async #poll(): Promise<boolean> {
+    const fetched = this.#fetcher.drain();
+    const records = this.#tasks.route(fetched);
+    if (fetched.length > 0) await this.#options.yieldToEventLoop();
+    this.#timings.polled(records);
+    return fetched.length > 0;
+  }
+
   /** One bounded, synchronous pass. True if there may be more to do at once. */
   #pass(): boolean {
-    const fetched = this.#fetcher.drain();
-    this.#timings.polled(this.#tasks.route(fetched));
-    let worked = fetched.length > 0;
+    let worked = false;
     const isPaused = this.#options.isPaused();
     if (this.#mayProcess && !isPaused) {
       if (this.#process()) worked = true;

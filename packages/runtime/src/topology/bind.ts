@@ -341,7 +341,7 @@ function instantiate(group: readonly string[], bound: Bound, topics: TopicNames)
     }
     if (spec.kind === 'source') continue;
     for (const parent of spec.predecessors)
-      (nodes.get(parent) as ProcessorNode).children.push(node);
+      (nodes.get(parent) as ProcessorNode).children.add(node);
     if (spec.kind === 'sink') continue;
     if (isStoreUser(node)) {
       node.connect(new Set([...spec.stores, ...topology.globalStores]));

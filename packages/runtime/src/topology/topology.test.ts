@@ -115,7 +115,7 @@ describe('a bound topology', () => {
     for (const node of one.nodes) {
       seen.add(node);
       expect(two.nodes).not.toContain(node);
-      for (const child of node.children) expect(seen.has(child)).toBe(false);
+      for (const child of node.children.nodes) expect(seen.has(child)).toBe(false);
     }
     expect(() => bound.instantiate(2, 0)).toThrow('no subtopology 2');
   });

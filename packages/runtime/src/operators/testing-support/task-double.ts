@@ -126,7 +126,7 @@ export class TaskDouble {
   /** Initialises a node with a capturing child. */
   start(node: ProcessorNode): CaptureNode {
     const capture = new CaptureNode();
-    node.children.push(capture);
+    node.children.add(capture);
     node.init(this.context);
     return capture;
   }

@@ -1,0 +1,64 @@
+import type { RecordHeaders } from '@millrace/protocol';
+import type { NodeEntry } from './node-entry.ts';
+import type { Outcome } from './outcome.ts';
+import type { ProcessorNode } from './processor-node.ts';
+
+/** The nodes below a node, in the order in which they are given each record. */
+export class Children {
+  readonly #nodes: ProcessorNode[] = [];
+  readonly #entries: NodeEntry[] = [];
+  /** Of the only child, as most nodes have one. */
+  #only: NodeEntry | null = null;
+
+  get nodes(): readonly ProcessorNode[] {
+    return this.#nodes;
+  }
+
+  add(node: ProcessorNode): void {
+    this.#nodes.push(node);
+    this.#entries.push(node.entry);
+    this.#only = this.#entries.length === 1 ? node.entry : null;
+  }
+
+  named(name: string): ProcessorNode | undefined {
+    return this.#nodes.find((node) => node.name === name);
+  }
+
+  /** Gives all of them the record; with several, an asynchronous one is awaited before the next. */
+  forward(
+    key: unknown,
+    value: unknown,
+    old: unknown,
+    timestamp: number,
+    headers: RecordHeaders | null,
+    isLatest = true,
+  ): Outcome {
+    const only = this.#only;
+    if (only !== null) return only.receive(key, value, old, timestamp, headers, isLatest);
+    const entries = this.#entries;
+    for (let i = 0; i < entries.length; i++) {
+      const entry = entries[i] as NodeEntry;
+      const outcome = entry.receive(key, value, old, timestamp, headers, isLatest);
+      if (outcome !== undefined) {
+        return this.#forwardRest(outcome, i + 1, key, value, old, timestamp, headers, isLatest);
+      }
+    }
+    return undefined;
+  }
+
+  async #forwardRest(
+    first: Promise<void>,
+    from: number,
+    key: unknown,
+    value: unknown,
+    old: unknown,
+    timestamp: number,
+    headers: RecordHeaders | null,
+    isLatest: boolean,
+  ): Promise<void> {
+    await first;
+    for (const entry of this.#entries.slice(from)) {
+      await entry.receive(key, value, old, timestamp, headers, isLatest);
+    }
+  }
+}
