@@ -22,8 +22,11 @@ export const INPUT_BUFFER_MAX_BYTES = 64 * 1024 * 1024;
 /** Least and largest part of it that one queue may fill, bytes. */
 export const QUEUE_SHARE_MIN_BYTES = 64 * 1024;
 export const QUEUE_SHARE_MAX_BYTES = 2 * 1024 * 1024;
-/** Largest answer to a fetch of input partitions, bytes: three are in memory at a time, and larger ones are no faster. */
-export const INPUT_FETCH_MAX_BYTES = 2 * 1024 * 1024;
+/**
+ * Largest answer to a fetch of input partitions, bytes: three are in memory at a time. A smaller one is processed
+ * before the next has come, a larger one costs memory and is hardly faster.
+ */
+export const INPUT_FETCH_MAX_BYTES = 3 * 1024 * 1024;
 
 /** First size of the buffer into which a task's keys are serialized, bytes. */
 export const KEY_SCRATCH_INITIAL_BYTES = 4 * 1024;

@@ -51,7 +51,7 @@ export const consumerDefinitions = [
     'fetch.max.bytes',
     'int',
     52_428_800,
-    'Largest answer to one fetch; of input partitions, 2 MiB.',
+    'Largest answer to one fetch; of input partitions, 3 MiB.',
     {
       importance: 'medium',
       allowed: atLeast(0),

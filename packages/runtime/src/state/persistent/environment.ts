@@ -1,5 +1,7 @@
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import { open, type Database, type RootDatabase } from 'lmdb';
+import type * as Lmdb from 'lmdb';
+import type { Database, RootDatabase } from 'lmdb';
 import { StreamsError, TaskCorruptedError } from '../../errors.ts';
 import { makeDirectory, syncFile } from '../../platform/directories.ts';
 import { yieldToEventLoop } from '../../platform/event-loop.ts';
@@ -7,6 +9,9 @@ import { LMDB_TABLES_SPARE } from '../limits.ts';
 import { ensureRoom, storageError } from '../storage-error.ts';
 import { damageOf } from './data-file.ts';
 import { StateTable } from './state-table.ts';
+
+/** Loaded when the first store on disk is opened: it takes 50 ms, and many applications have none. */
+const require = createRequire(import.meta.url);
 
 /** Version of the layout below a task's directory. Another one is not opened, but wiped and restored. */
 const FORMAT = '2';
@@ -43,7 +48,7 @@ export class StateEnvironment {
   readonly #tables = new Map<string, StateTable>();
   #isClosed = false;
 
-  private constructor(options: EnvironmentOptions) {
+  private constructor(options: EnvironmentOptions, { open }: typeof Lmdb) {
     this.directory = options.directory;
     this.#taskId = options.taskId;
     this.#onDamaged = options.onDamaged;
@@ -64,12 +69,13 @@ export class StateEnvironment {
   /** @throws TaskCorruptedError when what is there cannot be used: wipe the directory, and restore */
   static open(options: EnvironmentOptions): StateEnvironment {
     const { directory, taskId } = options;
+    const lmdb = require('lmdb') as typeof Lmdb;
     try {
       makeDirectory(directory);
       ensureRoom(directory, taskId);
       const damage = damageOf(join(directory, DATA_FILE));
       if (damage !== null) throw corrupted(options, `is damaged (${DATA_FILE}: ${damage})`);
-      const environment = new StateEnvironment(options);
+      const environment = new StateEnvironment(options, lmdb);
       const format = environment.#format();
       if (format === FORMAT) return environment;
       // Nothing waits to be written, so it is closed when this returns.
