@@ -5,21 +5,17 @@ import {
   cleanOnce,
   FakeClock,
   LogDir,
-  nodeDisk,
-  OffsetMap,
   parseLogConfig,
   systemClock,
-  systemRandom,
   type CleaningReport,
   type Log,
+  type OffsetMap,
 } from '@millrace/compaction';
 import { BatchBuilder, BatchIterator, RecordCursor } from '@millrace/protocol';
+import { cleaningTools, newOffsetMap } from '../support/cleaning-tools.ts';
 
 export const MIB = 1_048_576;
 export const MAP_BYTES = 128 * MIB;
-/** As the oracle has it. */
-const IO_BUFFER_BYTES = 256 * 1024;
-const LOAD_FACTOR = 0.9;
 const NOW = 1_800_000_000_000;
 const FIRST_TIMESTAMP = 1_700_000_000_000;
 const RECORDS_PER_BATCH = 100;
@@ -32,7 +28,7 @@ const KEY_STEP = 2_654_435_761;
 const TOPIC = 'bench';
 
 export function newMap(): OffsetMap {
-  return new OffsetMap(MAP_BYTES, LOAD_FACTOR, systemRandom);
+  return newOffsetMap(MAP_BYTES);
 }
 
 export interface CleanedLog {
@@ -54,18 +50,7 @@ export async function cleanLogIn(
     const range = cleanableRange(log, undefined, NOW);
     const offsetMap = map();
     const startedMs = systemClock.monotonicMs();
-    const report = await cleanOnce(
-      log,
-      range,
-      {
-        disk: nodeDisk,
-        clock: systemClock,
-        map: offsetMap,
-        ioBufferBytes: IO_BUFFER_BYTES,
-        control: { ensureWanted: () => undefined, throttle: () => undefined },
-      },
-      NOW,
-    );
+    const report = await cleanOnce(log, range, cleaningTools(offsetMap), NOW);
     const elapsedMs = systemClock.monotonicMs() - startedMs;
     return { inputBytes: range.compactableBytes, elapsedMs, report };
   } finally {

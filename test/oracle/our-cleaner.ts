@@ -5,15 +5,11 @@ import {
   cleanOnce,
   FakeClock,
   LogDir,
-  nodeDisk,
-  OffsetMap,
   parseLogConfig,
-  systemClock,
-  systemRandom,
-  type CleaningTools,
   type Log,
   type LogConfig,
 } from '@millrace/compaction';
+import { cleaningTools, newOffsetMap } from '../support/cleaning-tools.ts';
 import { logStateOf } from '../support/log-state.ts';
 import { dumpSegments } from './dump-segments.ts';
 import type { CleaningAnswer, CleaningRequest } from './requests.ts';
@@ -76,17 +72,11 @@ async function clean(log: Log, request: CleaningRequest): Promise<CleaningAnswer
     request.uncleanableOffset === undefined
       ? range.firstUncleanableOffset
       : segmentBaseOf(log, BigInt(request.uncleanableOffset));
-  const tools: CleaningTools = {
-    disk: nodeDisk,
-    clock: systemClock,
-    map: new OffsetMap(request.dedupeBufferBytes ?? MIB, request.loadFactor ?? 0.9, systemRandom),
-    ioBufferBytes: request.ioBufferBytes ?? MIB / 4,
-    control: { ensureWanted: () => undefined, throttle: () => undefined },
-  };
+  const map = newOffsetMap(request.dedupeBufferBytes ?? MIB, request.loadFactor);
   const { nextFirstDirtyOffset, stats } = await cleanOnce(
     log,
     { firstDirtyOffset: firstDirty, firstUncleanableOffset: firstUncleanable },
-    tools,
+    cleaningTools(map, request.ioBufferBytes),
     request.nowMs,
   );
   return {

@@ -1,26 +1,31 @@
 import type { RecordHeaders } from '@millrace/protocol';
 import type { NodeEntry } from './node-entry.ts';
 import type { Outcome } from './outcome.ts';
-import type { ProcessorNode } from './processor-node.ts';
+
+/** What is known of a node that has a place below another. */
+interface ChildNode {
+  readonly name: string;
+  readonly entry: NodeEntry;
+}
 
 /** The nodes below a node, in the order in which they are given each record. */
-export class Children {
-  readonly #nodes: ProcessorNode[] = [];
+export class Children<N extends ChildNode> {
+  readonly #nodes: N[] = [];
   readonly #entries: NodeEntry[] = [];
   /** Of the only child, as most nodes have one. */
   #only: NodeEntry | null = null;
 
-  get nodes(): readonly ProcessorNode[] {
+  get nodes(): readonly N[] {
     return this.#nodes;
   }
 
-  add(node: ProcessorNode): void {
+  add(node: N): void {
     this.#nodes.push(node);
     this.#entries.push(node.entry);
     this.#only = this.#entries.length === 1 ? node.entry : null;
   }
 
-  named(name: string): ProcessorNode | undefined {
+  named(name: string): N | undefined {
     return this.#nodes.find((node) => node.name === name);
   }
 

@@ -1,7 +1,19 @@
 import type { RecordHeaders } from '@millrace/protocol';
 import type { Outcome } from './outcome.ts';
-import type { ProcessorNode } from './processor-node.ts';
 import type { RecordTimes } from './record-times.ts';
+
+/** A node as those see it that give it records. */
+export interface RecipientNode {
+  readonly name: string;
+  process(
+    key: unknown,
+    value: unknown,
+    old: unknown,
+    timestamp: number,
+    headers: RecordHeaders | null,
+    isLatest?: boolean,
+  ): Outcome;
+}
 
 /** What is done about an error that a node threw (KIP-1033). */
 export interface ProcessingFailures {
@@ -10,7 +22,7 @@ export interface ProcessingFailures {
    * promise is an asynchronous handler's, and the record waits for it.
    */
   failed(
-    node: ProcessorNode,
+    node: RecipientNode,
     error: unknown,
     key: unknown,
     value: unknown,
@@ -23,16 +35,16 @@ export interface ProcessingFailures {
  * Where records come to a node from those above: brings what the node throws before the handler, and
  * notes that it had them. One class for all kinds of nodes, so that whatever happens per record and node,
  * but for the call of `process` itself, is compiled for it; a method that all the nodes' classes
- * inherit would look up each of its fields by the class (measured: a tenth of a record's way).
+ * inherit would look up each of its fields by the class (measured: 6 % of a record’s way).
  */
 export class NodeEntry {
-  readonly #node: ProcessorNode;
+  readonly #node: RecipientNode;
   /** Where timestamps of the records are noted that the node had; null if nobody wants to know. */
   times: RecordTimes | null = null;
   /** Who decides about errors; null: they go up as they are. */
   failures: ProcessingFailures | null = null;
 
-  constructor(node: ProcessorNode) {
+  constructor(node: RecipientNode) {
     this.#node = node;
   }
 

@@ -20,7 +20,7 @@ export abstract class ProcessorNode {
   readonly name: string;
   /** What a parent calls. */
   readonly entry = new NodeEntry(this);
-  readonly children = new Children();
+  readonly children = new Children<ProcessorNode>();
 
   constructor(name: string) {
     this.name = name;
