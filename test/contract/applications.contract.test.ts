@@ -2,8 +2,9 @@
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startBroker } from '@millrace/broker';
-import { KafkaStreams, serdes, silentLogger, StreamsBuilder } from '@millrace/runtime';
-import { afterEach, describe, expect, it } from 'vitest';
+import { serdes, StreamsBuilder, type KafkaStreams } from '@millrace/runtime';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { applicationsOn } from '../support/applications.ts';
 import { describeOnBothBrokers, unique } from '../support/brokers.ts';
 import { runHere, type CommandResult } from '../support/command-line.ts';
 import { RawClient } from '../support/raw-client.ts';
@@ -77,56 +78,34 @@ function millraceAt(bootstrapServers: string) {
     runHere([...args, '--bootstrap-servers', bootstrapServers], input);
 }
 
-/** Counts words behind a repartition topic, exactly once, with state on disk. */
-async function startApplication(
-  bootstrapServers: string,
-  name: string,
-  config: Readonly<Record<string, string | number>> = {},
-): Promise<KafkaStreams> {
-  const builder = new StreamsBuilder();
-  builder
-    .stream(`${name}-in`, { key: text, value: text })
-    .selectKey((_key, value) => value)
-    .groupByKey({ name: 'by-word', key: text, value: text })
-    .count({ store: 'counts' })
-    .toStream()
-    .to(`${name}-out`, { key: text, value: serdes.long() });
-  const streams = new KafkaStreams(
-    builder.build(),
-    {
-      'bootstrap.servers': bootstrapServers,
+describeOnBothBrokers('commands on applications', (broker) => {
+  const apps = applicationsOn(broker);
+
+  const millraceWith = (input: string, ...args: string[]): Promise<CommandResult> =>
+    millraceAt(broker().bootstrapServers)(input, ...args);
+  const millrace = (...args: string[]): Promise<CommandResult> => millraceWith('', ...args);
+
+  /** Counts words behind a repartition topic, exactly once, with state on disk. */
+  function start(
+    name: string,
+    config: Readonly<Record<string, string | number>>,
+  ): Promise<KafkaStreams> {
+    const builder = new StreamsBuilder();
+    builder
+      .stream(`${name}-in`, { key: text, value: text })
+      .selectKey((_key, value) => value)
+      .groupByKey({ name: 'by-word', key: text, value: text })
+      .count({ store: 'counts' })
+      .toStream()
+      .to(`${name}-out`, { key: text, value: serdes.long() });
+    return apps.start(builder.build(), {
       'application.id': name,
       'processing.guarantee': 'exactly_once_v2',
       'num.stream.threads': 2,
       'statestore.cache.max.bytes': 0,
       'linger.ms': 5,
       ...config,
-    },
-    { logger: silentLogger() },
-  );
-  await streams.start();
-  return streams;
-}
-
-describeOnBothBrokers('commands on applications', (broker) => {
-  const applications: KafkaStreams[] = [];
-  const clients: RawClient[] = [];
-  afterEach(async () => {
-    await Promise.all(applications.splice(0).map((streams) => streams.close()));
-    for (const client of clients.splice(0)) client.close();
-  });
-
-  const millraceWith = (input: string, ...args: string[]): Promise<CommandResult> =>
-    millraceAt(broker().bootstrapServers)(input, ...args);
-  const millrace = (...args: string[]): Promise<CommandResult> => millraceWith('', ...args);
-
-  async function start(
-    name: string,
-    config: Readonly<Record<string, string | number>>,
-  ): Promise<KafkaStreams> {
-    const streams = await startApplication(broker().bootstrapServers, name, config);
-    applications.push(streams);
-    return streams;
+    });
   }
 
   async function createTopics(name: string, ...suffixes: string[]): Promise<void> {
@@ -327,7 +306,7 @@ describeOnBothBrokers('commands on applications', (broker) => {
       await createTopics(name, 'in', 's-changelog');
       await produce(name);
       const client = await RawClient.connect(broker().bootstrapServers);
-      clients.push(client);
+      onTestFinished(() => client.close());
       const transactions = new TransactionalClient(client);
       await transactions.coordinatorsAreReady(name, name);
       const producer = await transactions.init(name);

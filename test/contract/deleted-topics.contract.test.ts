@@ -3,19 +3,17 @@
  * missing topic anew when they are asked for it (auto.create.topics.enable, the default of both).
  */
 import {
-  connect,
-  KafkaStreams,
   readTopic,
   serdes,
-  silentLogger,
   StreamsBuilder,
   TopicWriter,
-  type KafkaClient,
+  type KafkaStreams,
   type StreamsConfigInput,
   type StreamsError,
 } from '@millrace/runtime';
 import { Kafka, logLevel, type Admin } from 'kafkajs';
-import { afterAll, afterEach, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { applicationsOn } from '../support/applications.ts';
 import { describeOnBothBrokers, unique } from '../support/brokers.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 
@@ -28,38 +26,20 @@ const GRACE_POLL = { timeout: 50_000, interval: 200 };
 const CLOSED_WITHIN_MS = 10_000;
 
 describeOnBothBrokers('an internal topic that is deleted', (broker) => {
-  let client: KafkaClient;
+  const apps = applicationsOn(broker);
   let admin: Admin;
-  const applications: KafkaStreams[] = [];
   beforeAll(async () => {
-    const { bootstrapServers } = broker();
-    client = connect({ 'bootstrap.servers': bootstrapServers }, { logger: silentLogger() });
-    const brokers = bootstrapServers.split(',');
+    const brokers = broker().bootstrapServers.split(',');
     admin = new Kafka({ clientId: 'deletes', brokers, logLevel: logLevel.NOTHING }).admin();
     await admin.connect();
   });
-  afterEach(async () => {
-    await Promise.all(applications.splice(0).map((streams) => streams.close()));
-  });
-  afterAll(async () => {
-    await admin.disconnect();
-    await client.close(5_000);
-  });
+  afterAll(() => admin.disconnect());
 
-  async function createTopics(name: string): Promise<void> {
-    const config = new Map([['retention.ms', '-1']]);
-    await client.admin().createTopics(
-      ['in', 'out'].map((topic) => ({
-        topic: `${name}-${topic}`,
-        partitionCount: PARTITIONS,
-        replicationFactor: -1,
-        config,
-      })),
-    );
-  }
+  const createTopics = (name: string): Promise<void> =>
+    apps.createTopics([`${name}-in`, `${name}-out`], PARTITIONS);
 
   /** Counts by value: through a repartition topic, into a store with a changelog. */
-  async function start(name: string, config: StreamsConfigInput): Promise<KafkaStreams> {
+  function start(name: string, config: StreamsConfigInput): Promise<KafkaStreams> {
     const builder = new StreamsBuilder();
     builder
       .stream(`${name}-in`, { key: text, value: text })
@@ -67,28 +47,24 @@ describeOnBothBrokers('an internal topic that is deleted', (broker) => {
       .count({ store: 'counts' })
       .toStream()
       .to(`${name}-out`, { key: text, value: serdes.long() });
-    const streams = new KafkaStreams(
-      builder.build(),
-      {
-        'bootstrap.servers': broker().bootstrapServers,
-        'application.id': name,
-        'statestore.cache.max.bytes': 0,
-        'commit.interval.ms': 100,
-        'linger.ms': 5,
-        'heartbeat.interval.ms': 300,
-        'state.dir': temporaryDirectory(),
-        ...config,
-      },
-      { logger: silentLogger() },
-    );
-    applications.push(streams);
-    await streams.start();
-    return streams;
+    return apps.start(builder.build(), {
+      'application.id': name,
+      'statestore.cache.max.bytes': 0,
+      'commit.interval.ms': 100,
+      'linger.ms': 5,
+      'heartbeat.interval.ms': 300,
+      'state.dir': temporaryDirectory(),
+      ...config,
+    });
   }
 
   /** One record of each of the values that are counted. */
   async function write(name: string): Promise<void> {
-    const writer = await TopicWriter.open(client, { topic: `${name}-in`, key: text, value: text });
+    const writer = await TopicWriter.open(apps.client, {
+      topic: `${name}-in`,
+      key: text,
+      value: text,
+    });
     for (let i = 0; i < KEYS; i++) {
       writer.send(String(i % 3), `value-${String(i)}`, { timestamp: Date.now() });
     }
@@ -99,7 +75,7 @@ describeOnBothBrokers('an internal topic that is deleted', (broker) => {
   async function counted(name: string): Promise<number[]> {
     const counts: number[] = [];
     const topic = `${name}-out`;
-    for await (const some of readTopic(client, { topic, key: text, value: serdes.long() })) {
+    for await (const some of readTopic(apps.client, { topic, key: text, value: serdes.long() })) {
       for (const { value } of some) counts.push(value ?? 0);
     }
     return counts.sort((a, b) => a - b);
@@ -148,7 +124,7 @@ describeOnBothBrokers('an internal topic that is deleted', (broker) => {
         expect(failure?.message).toContain(topic);
       }
       expect((first.failure as StreamsError).code).not.toBe('APPLICATION_SHUTDOWN');
-      expect(await client.admin().listTopics()).not.toContain(topic);
+      expect(await apps.client.admin().listTopics()).not.toContain(topic);
       await close(first, second);
       expect(await counted(name)).toEqual(each(1));
 
@@ -156,7 +132,7 @@ describeOnBothBrokers('an internal topic that is deleted', (broker) => {
       await expect.poll(() => again.state, POLL).toBe('RUNNING');
       await write(name);
       await expect.poll(() => counted(name), POLL).toEqual(each(...countsAfterwards));
-      const described = await client.admin().describeTopics([topic]);
+      const described = await apps.client.admin().describeTopics([topic]);
       expect(described.get(topic)?.partitionCount).toBe(PARTITIONS);
       await close(again);
     },
@@ -194,7 +170,7 @@ describeOnBothBrokers('an internal topic that is deleted', (broker) => {
         const failure = streams.failure as StreamsError;
         expect(failure.message).toContain(topic);
         expect(failure.code).toBe('TOPIC_MISSING');
-        expect(await client.admin().listTopics()).not.toContain(topic);
+        expect(await apps.client.admin().listTopics()).not.toContain(topic);
         await close(streams);
       }),
     );

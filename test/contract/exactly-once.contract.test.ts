@@ -1,17 +1,15 @@
 /** Applications that process exactly once, on both brokers, while records fail and instances come and go. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
-  connect,
-  KafkaStreams,
   readTopic,
   serdes,
-  silentLogger,
   StreamsBuilder,
   TimeoutError,
   TopicWriter,
-  type StreamsClient,
+  type KafkaStreams,
 } from '@millrace/runtime';
-import { afterEach, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
+import { applicationsOn } from '../support/applications.ts';
 import { describeOnBothBrokers, unique } from '../support/brokers.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 
@@ -26,22 +24,10 @@ const VISITS = new Map([300, 600, 900, 1_200].map((stayMs, i) => [(i + 1) * 4_00
 const DEADLINE_MS = 60_000;
 
 describeOnBothBrokers('exactly once', (broker) => {
-  const clients: StreamsClient[] = [];
-  const applications: KafkaStreams[] = [];
-  afterEach(async () => {
-    await Promise.all(applications.splice(0).map((streams) => streams.close()));
-    await Promise.all(clients.splice(0).map((client) => client.close(5_000)));
-  });
-
-  function open(): StreamsClient {
-    const config = { 'bootstrap.servers': broker().bootstrapServers };
-    const client = connect(config, { logger: silentLogger() });
-    clients.push(client);
-    return client;
-  }
+  const apps = applicationsOn(broker);
 
   /** Counts by the word behind the key, through a repartition topic; some records fail once. */
-  async function start(name: string, store: string): Promise<KafkaStreams> {
+  function start(name: string, store: string): Promise<KafkaStreams> {
     const failing = new Set<string>();
     for (let i = 5; i < RECORDS; i += FAILING_EVERY) failing.add(`key-${String(i)}`);
     const builder = new StreamsBuilder();
@@ -55,27 +41,19 @@ describeOnBothBrokers('exactly once', (broker) => {
       .count({ store: 'counts' })
       .toStream()
       .to(`${name}-out`, { key: text, value: serdes.long() });
-    const streams = new KafkaStreams(
-      builder.build(),
-      {
-        'bootstrap.servers': broker().bootstrapServers,
-        'application.id': name,
-        'processing.guarantee': 'exactly_once_v2',
-        'dsl.store.suppliers.class': store,
-        'statestore.cache.max.bytes': 0,
-        'linger.ms': 5,
-        'state.dir': temporaryDirectory(),
-      },
-      { logger: silentLogger() },
-    );
-    applications.push(streams);
-    await streams.start();
-    return streams;
+    return apps.start(builder.build(), {
+      'application.id': name,
+      'processing.guarantee': 'exactly_once_v2',
+      'dsl.store.suppliers.class': store,
+      'statestore.cache.max.bytes': 0,
+      'linger.ms': 5,
+      'state.dir': temporaryDirectory(),
+    });
   }
 
-  async function written(client: StreamsClient, topic: string): Promise<Map<string, number[]>> {
+  async function written(topic: string): Promise<Map<string, number[]>> {
     const counts = new Map<string, number[]>();
-    for await (const some of readTopic(client, { topic, key: text, value: serdes.long() })) {
+    for await (const some of readTopic(apps.client, { topic, key: text, value: serdes.long() })) {
       for (const { key, value } of some) {
         const word = key ?? '';
         counts.set(word, [...(counts.get(word) ?? []), value ?? 0]);
@@ -89,16 +67,8 @@ describeOnBothBrokers('exactly once', (broker) => {
     { timeout: 2 * DEADLINE_MS },
     async (store) => {
       const name = unique('once');
-      const client = open();
-      await client.admin().createTopics(
-        ['in', 'out'].map((topic) => ({
-          topic: `${name}-${topic}`,
-          partitionCount: PARTITIONS,
-          replicationFactor: -1,
-          config: new Map([['retention.ms', '-1']]),
-        })),
-      );
-      const writer = await TopicWriter.open(client, {
+      await apps.createTopics([`${name}-in`, `${name}-out`], PARTITIONS);
+      const writer = await TopicWriter.open(apps.client, {
         topic: `${name}-in`,
         key: text,
         value: text,
@@ -122,7 +92,7 @@ describeOnBothBrokers('exactly once', (broker) => {
       let total = 0;
       while (total < RECORDS && performance.now() < deadline) {
         await sleep(200);
-        counts = await written(client, `${name}-out`);
+        counts = await written(`${name}-out`);
         total = [...counts.values()].reduce((sum, { length }) => sum + length, 0);
       }
       expect(first.state).toBe('RUNNING');

@@ -2,16 +2,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startBroker, type EmbeddedBroker } from '@millrace/broker';
 import {
-  connect,
-  KafkaStreams,
   serdes,
-  silentLogger,
   stores,
   StreamsBuilder,
   timeWindows,
   TopicWriter,
   untilTimeLimit,
   Windowed,
+  type KafkaStreams,
   type Metric,
   type SessionStore,
   type StreamsConfigInput,
@@ -29,7 +27,8 @@ import {
 } from '@opentelemetry/sdk-metrics';
 import parsePrometheus from 'parse-prometheus-text-format';
 import { Counter, Registry } from 'prom-client';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { applicationsOn } from '../support/applications.ts';
 import { documentedMetrics } from '../support/documented-metrics.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 
@@ -71,32 +70,20 @@ function topology(): Topology {
 }
 
 let broker: EmbeddedBroker;
-const running: KafkaStreams[] = [];
+const apps = applicationsOn(() => broker);
 
 beforeAll(async () => {
   broker = await startBroker();
-  const client = connect(
-    { 'bootstrap.servers': broker.bootstrapServers },
-    { logger: silentLogger() },
-  );
-  const topic = { partitionCount: 1, replicationFactor: -1, config: new Map<string, string>() };
-  await client
-    .admin()
-    .createTopics(['in', 'in-two', 'out', 'names'].map((name) => ({ topic: name, ...topic })));
+  await apps.createTopics(['in', 'in-two', 'out', 'names'], 1);
   for (const name of ['in', 'in-two', 'names']) {
-    const writer = await TopicWriter.open(client, { topic: name, ...text });
+    const writer = await TopicWriter.open(apps.client, { topic: name, ...text });
     for (let i = 0; i < RECORDS; i++) {
       const timestamp = Date.now();
       writer.send(`k${String(i % KEYS)}`, `v${String(i % KEYS)}`, { timestamp });
     }
     await writer.close();
   }
-  await client.close(5_000);
 }, 60_000);
-
-afterEach(async () => {
-  await Promise.all(running.splice(0).map((streams) => streams.close()));
-});
 
 afterAll(async () => {
   await broker.close();
@@ -111,22 +98,15 @@ function sum(metrics: readonly Metric[], group: string, name: string): number {
 
 /** Runs until all that is there is processed, committed and purged. */
 async function start(id: string, config: StreamsConfigInput = {}): Promise<KafkaStreams> {
-  const streams = new KafkaStreams(
-    topology(),
-    {
-      'bootstrap.servers': broker.bootstrapServers,
-      'application.id': id,
-      'state.dir': temporaryDirectory(),
-      'commit.interval.ms': 100,
-      'delete.interval.ms': 100,
-      'linger.ms': 0,
-      'metrics.recording.level': 'DEBUG',
-      ...config,
-    },
-    { logger: silentLogger(), environment: {} },
-  );
-  running.push(streams);
-  await streams.start();
+  const streams = await apps.start(topology(), {
+    'application.id': id,
+    'state.dir': temporaryDirectory(),
+    'commit.interval.ms': 100,
+    'delete.interval.ms': 100,
+    'linger.ms': 0,
+    'metrics.recording.level': 'DEBUG',
+    ...config,
+  });
   const untilMs = performance.now() + WAIT_MS;
   const isDone = (): boolean => {
     const metrics = streams.metrics();

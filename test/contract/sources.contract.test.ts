@@ -1,19 +1,17 @@
 /** Global tables, sources by pattern and source topics as changelogs, as an application sees them. */
 import {
   byDuration,
-  connect,
-  KafkaStreams,
   readTopic,
   serdes,
-  silentLogger,
   StreamsBuilder,
   TopicWriter,
+  type KafkaStreams,
   type RestoreProgress,
-  type StreamsClient,
   type StreamsConfigInput,
   type Topology,
 } from '@millrace/runtime';
-import { afterEach, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
+import { applicationsOn } from '../support/applications.ts';
 import { describeOnBothBrokers, unique } from '../support/brokers.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 
@@ -24,31 +22,10 @@ const POLL_MS = 50;
 type Pair = readonly [key: string, value: string | null];
 
 describeOnBothBrokers('the sources of an application', (broker) => {
-  const clients: StreamsClient[] = [];
-  const applications: KafkaStreams[] = [];
-  afterEach(async () => {
-    await Promise.all(applications.splice(0).map((streams) => streams.close()));
-    await Promise.all(clients.splice(0).map((client) => client.close(5_000)));
-  });
+  const apps = applicationsOn(broker);
 
-  function open(): StreamsClient {
-    const config = { 'bootstrap.servers': broker().bootstrapServers };
-    const client = connect(config, { logger: silentLogger() });
-    clients.push(client);
-    return client;
-  }
-
-  async function create(
-    client: StreamsClient,
-    topic: string,
-    partitionCount: number,
-  ): Promise<void> {
-    const config = new Map([['retention.ms', '-1']]);
-    await client.admin().createTopics([{ topic, partitionCount, replicationFactor: -1, config }]);
-  }
-
-  async function write(client: StreamsClient, topic: string, ...records: Pair[]): Promise<void> {
-    const writer = await TopicWriter.open(client, { topic, ...strings });
+  async function write(topic: string, ...records: Pair[]): Promise<void> {
+    const writer = await TopicWriter.open(apps.client, { topic, ...strings });
     for (const [key, value] of records) writer.send(key, value, { timestamp: Date.now() });
     await writer.close();
   }
@@ -58,19 +35,13 @@ describeOnBothBrokers('the sources of an application', (broker) => {
     applicationId: string,
     config: StreamsConfigInput = {},
   ): Promise<{ streams: KafkaStreams; restored: RestoreProgress[] }> {
-    const streams = new KafkaStreams(
-      topology,
-      {
-        'bootstrap.servers': broker().bootstrapServers,
-        'application.id': applicationId,
-        'commit.interval.ms': 100,
-        'linger.ms': 0,
-        'state.dir': temporaryDirectory(),
-        ...config,
-      },
-      { logger: silentLogger() },
-    );
-    applications.push(streams);
+    const streams = apps.create(topology, {
+      'application.id': applicationId,
+      'commit.interval.ms': 100,
+      'linger.ms': 0,
+      'state.dir': temporaryDirectory(),
+      ...config,
+    });
     const restored: RestoreProgress[] = [];
     streams.restore$.subscribe((progress) => {
       if (progress.kind === 'end') restored.push(progress);
@@ -79,36 +50,35 @@ describeOnBothBrokers('the sources of an application', (broker) => {
     return { streams, restored };
   }
 
-  async function valuesOf(client: StreamsClient, topic: string): Promise<string[]> {
+  async function valuesOf(topic: string): Promise<string[]> {
     const values: string[] = [];
-    for await (const chunk of readTopic(client, { topic, ...strings })) {
+    for await (const chunk of readTopic(apps.client, { topic, ...strings })) {
       for (const { value } of chunk) values.push(String(value));
     }
     return values;
   }
 
   /** Reads the topic until it holds as many records; sorted. */
-  async function output(client: StreamsClient, topic: string, count: number): Promise<string[]> {
+  async function output(topic: string, count: number): Promise<string[]> {
     const untilMs = Date.now() + WAIT_MS;
     for (;;) {
-      const values = await valuesOf(client, topic);
+      const values = await valuesOf(topic);
       if (values.length >= count || Date.now() > untilMs) return values.sort();
       await new Promise((resolve) => setTimeout(resolve, POLL_MS));
     }
   }
 
   it('may be global tables: complete at the start, then kept up to date', async () => {
-    const client = open();
     const [customers, orders, out] = [unique('customers'), unique('orders'), unique('out')];
-    await create(client, customers, 3);
-    await create(client, orders, 2);
-    await create(client, out, 1);
+    await apps.createTopics([customers], 3);
+    await apps.createTopics([orders], 2);
+    await apps.createTopics([out], 1);
     const names = Array.from({ length: 200 }, (_, i): Pair => [
       `c${String(i)}`,
       `name${String(i)}`,
     ]);
-    await write(client, customers, ...names, ['c0', null]);
-    await write(client, orders, ...names.map(([key]): Pair => [`o-${key}`, key]));
+    await write(customers, ...names, ['c0', null]);
+    await write(orders, ...names.map(([key]): Pair => [`o-${key}`, key]));
 
     const builder = new StreamsBuilder();
     const table = builder.globalTable(customers, { ...strings, store: 'customers' });
@@ -123,46 +93,43 @@ describeOnBothBrokers('the sources of an application', (broker) => {
     const id = unique('app');
     const { streams, restored } = await start(builder.build(), id);
     const expected = names.map(([key, name]) => `${key}=${key === 'c0' ? 'null' : String(name)}`);
-    expect(await output(client, out, names.length)).toEqual(expected.sort());
+    expect(await output(out, names.length)).toEqual(expected.sort());
     expect(restored.filter(({ topic }) => topic === customers)).toHaveLength(3);
     expect(restored.reduce((sum, { restoredRecords }) => sum + restoredRecords, 0)).toBe(201);
 
-    await write(client, customers, ['late', 'Lea']);
+    await write(customers, ['late', 'Lea']);
     const applied = streams
       .metrics()
       .find(({ name, tags }) => name === 'process-total' && /Global/.test(tags['thread-id'] ?? ''));
     await expect.poll(() => applied?.value(), { timeout: WAIT_MS }).toBe(202);
-    await write(client, orders, ['o', 'late']);
-    expect(await output(client, out, names.length + 1)).toContain('late=Lea');
+    await write(orders, ['o', 'late']);
+    expect(await output(out, names.length + 1)).toContain('late=Lea');
     expect(streams.state).toBe('RUNNING');
-    const topics = await client.admin().listTopics();
+    const topics = await apps.client.admin().listTopics();
     expect(topics.filter((topic) => topic.startsWith(`${id}-`))).toEqual([]);
   }, 90_000);
 
   it('may be patterns: a topic that is created later is read, too', async () => {
-    const client = open();
     const [prefix, out] = [unique('pattern'), unique('out')];
-    await create(client, `${prefix}-a`, 1);
-    await create(client, out, 1);
-    await write(client, `${prefix}-a`, ['k', 'a1']);
+    await apps.createTopics([`${prefix}-a`, out], 1);
+    await write(`${prefix}-a`, ['k', 'a1']);
     const builder = new StreamsBuilder();
     builder.stream(new RegExp(`${prefix}-.*`), strings).to(out, strings);
     const { streams } = await start(builder.build(), unique('app'), { 'metadata.max.age.ms': 200 });
-    expect(await output(client, out, 1)).toEqual(['a1']);
-    await create(client, `${prefix}-b`, 2);
-    await write(client, `${prefix}-b`, ['k', 'b1'], ['l', 'b2']);
-    expect(await output(client, out, 3)).toEqual(['a1', 'b1', 'b2']);
-    await write(client, `${prefix}-a`, ['k', 'a2']);
-    expect(await output(client, out, 4)).toEqual(['a1', 'a2', 'b1', 'b2']);
+    expect(await output(out, 1)).toEqual(['a1']);
+    await apps.createTopics([`${prefix}-b`], 2);
+    await write(`${prefix}-b`, ['k', 'b1'], ['l', 'b2']);
+    expect(await output(out, 3)).toEqual(['a1', 'b1', 'b2']);
+    await write(`${prefix}-a`, ['k', 'a2']);
+    expect(await output(out, 4)).toEqual(['a1', 'a2', 'b1', 'b2']);
     expect(streams.state).toBe('RUNNING');
   }, 90_000);
 
   it('may be changelogs of their tables: as far as they are committed', async () => {
-    const client = open();
     const [table, keys, out] = [unique('table'), unique('keys'), unique('out')];
     const application = unique('app');
-    for (const topic of [table, keys, out]) await create(client, topic, 1);
-    await write(client, table, ['a', '1'], ['b', '2'], ['a', '3']);
+    await apps.createTopics([table, keys, out], 1);
+    await write(table, ['a', '1'], ['b', '2'], ['a', '3']);
     const topology = (): Topology => {
       const builder = new StreamsBuilder();
       const rows = builder.table(table, { ...strings, store: 'rows' });
@@ -177,36 +144,33 @@ describeOnBothBrokers('the sources of an application', (broker) => {
       return builder.build({ 'topology.optimization': 'reuse.ktable.source.topics' });
     };
     const first = await start(topology(), application, { 'statestore.cache.max.bytes': 0 });
-    expect(await output(client, out, 3)).toEqual(['row 1', 'row 2', 'row 3']);
+    expect(await output(out, 3)).toEqual(['row 1', 'row 2', 'row 3']);
     await first.streams.close();
 
     // Written while nobody runs: this is processed, not silently restored.
-    await write(client, table, ['c', '4']);
+    await write(table, ['c', '4']);
     const second = await start(topology(), application, { 'statestore.cache.max.bytes': 0 });
     await expect.poll(() => second.streams.state, { timeout: WAIT_MS }).toBe('RUNNING');
-    expect(await output(client, out, 4)).toEqual(['row 1', 'row 2', 'row 3', 'row 4']);
+    expect(await output(out, 4)).toEqual(['row 1', 'row 2', 'row 3', 'row 4']);
     expect(second.restored).toMatchObject([
       { topic: table, storeName: 'rows', endOffset: 3n, restoredRecords: 3 },
     ]);
-    await write(client, keys, ['a', 'x'], ['b', 'y'], ['c', 'z']);
-    expect(await output(client, out, 7)).toEqual(
-      expect.arrayContaining(['x+3', 'y+2', 'z+4']) as unknown,
-    );
-    const topics = await client.admin().listTopics();
+    await write(keys, ['a', 'x'], ['b', 'y'], ['c', 'z']);
+    expect(await output(out, 7)).toEqual(expect.arrayContaining(['x+3', 'y+2', 'z+4']) as unknown);
+    const topics = await apps.client.admin().listTopics();
     expect(topics.filter((topic) => topic.startsWith(application))).toEqual([]);
   }, 90_000);
 
   it('begin where they are told, each by its own reset policy', async () => {
-    const client = open();
     const [early, late, recent, out] = ['early', 'late', 'recent', 'out'].map(unique) as [
       string,
       string,
       string,
       string,
     ];
-    for (const topic of [early, late, recent, out]) await create(client, topic, 1);
-    for (const topic of [early, late]) await write(client, topic, ['k', `${topic} old`]);
-    const writer = await TopicWriter.open(client, { topic: recent, ...strings });
+    await apps.createTopics([early, late, recent, out], 1);
+    for (const topic of [early, late]) await write(topic, ['k', `${topic} old`]);
+    const writer = await TopicWriter.open(apps.client, { topic: recent, ...strings });
     writer.send('k', `${recent} too old`, { timestamp: Date.now() - 7_200_000 });
     writer.send('k', `${recent} young`, { timestamp: Date.now() - 60_000 });
     await writer.close();
@@ -216,8 +180,8 @@ describeOnBothBrokers('the sources of an application', (broker) => {
     builder.stream(recent, { ...strings, offsetReset: byDuration('1h') }).to(out, strings);
     const { streams } = await start(builder.build(), unique('app'));
     await expect.poll(() => streams.state, { timeout: WAIT_MS }).toBe('RUNNING');
-    for (const topic of [early, late, recent]) await write(client, topic, ['k', `${topic} new`]);
-    expect(await output(client, out, 5)).toEqual(
+    for (const topic of [early, late, recent]) await write(topic, ['k', `${topic} new`]);
+    expect(await output(out, 5)).toEqual(
       [`${early} new`, `${early} old`, `${late} new`, `${recent} new`, `${recent} young`].sort(),
     );
   }, 90_000);

@@ -2,20 +2,18 @@
 import {
   ApplicationShutdownError,
   AssignmentVersionError,
-  connect,
-  KafkaStreams,
   ProcessingError,
   readTopic,
   serdes,
-  silentLogger,
   StreamsBuilder,
   TopicWriter,
-  type KafkaClient,
+  type KafkaStreams,
   type KafkaStreamsOptions,
   type StreamsConfigInput,
 } from '@millrace/runtime';
 import { Kafka, logLevel } from 'kafkajs';
-import { afterEach, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
+import { applicationsOn } from '../support/applications.ts';
 import { describeOnBothBrokers, unique } from '../support/brokers.ts';
 
 const text = serdes.string();
@@ -25,33 +23,16 @@ const TEST_MS = 60_000;
 const POISON = 'poison';
 
 describeOnBothBrokers('the stream threads of an application', (broker) => {
-  const clients: KafkaClient[] = [];
-  const applications: KafkaStreams[] = [];
-  afterEach(async () => {
-    await Promise.all(applications.splice(0).map((streams) => streams.close()));
-    await Promise.all(clients.splice(0).map((client) => client.close(5_000)));
-  });
+  const apps = applicationsOn(broker);
 
-  async function open(name: string): Promise<KafkaClient> {
-    const config = { 'bootstrap.servers': broker().bootstrapServers };
-    const client = connect(config, { logger: silentLogger() });
-    clients.push(client);
-    await client.admin().createTopics(
-      ['in', 'out'].map((topic) => ({
-        topic: `${name}-${topic}`,
-        partitionCount: PARTITIONS,
-        replicationFactor: -1,
-        config: new Map(),
-      })),
-    );
-    return client;
-  }
+  const createTopics = (name: string): Promise<void> =>
+    apps.createTopics([`${name}-in`, `${name}-out`], PARTITIONS);
 
   /** Counts by key. */
-  async function start(
+  function start(
     name: string,
     config: StreamsConfigInput = {},
-    options: KafkaStreamsOptions = {},
+    options?: KafkaStreamsOptions,
   ): Promise<KafkaStreams> {
     const builder = new StreamsBuilder();
     builder
@@ -63,27 +44,23 @@ describeOnBothBrokers('the stream threads of an application', (broker) => {
       .count({ store: 'counts' })
       .toStream()
       .to(`${name}-out`, { key: text, value: serdes.long() });
-    const streams = new KafkaStreams(
-      builder.build(),
-      {
-        'bootstrap.servers': broker().bootstrapServers,
-        'application.id': name,
-        'dsl.store.suppliers.class': 'inMemory',
-        'statestore.cache.max.bytes': 0,
-        'commit.interval.ms': 200,
-        'linger.ms': 5,
-        'heartbeat.interval.ms': 300,
-        ...config,
-      },
-      { logger: silentLogger(), ...options },
-    );
-    applications.push(streams);
-    await streams.start();
-    return streams;
+    const common = {
+      'application.id': name,
+      'dsl.store.suppliers.class': 'inMemory',
+      'statestore.cache.max.bytes': 0,
+      'commit.interval.ms': 200,
+      'linger.ms': 5,
+      'heartbeat.interval.ms': 300,
+    };
+    return apps.start(builder.build(), { ...common, ...config }, options);
   }
 
-  async function write(client: KafkaClient, name: string, count: number): Promise<void> {
-    const writer = await TopicWriter.open(client, { topic: `${name}-in`, key: text, value: text });
+  async function write(name: string, count: number): Promise<void> {
+    const writer = await TopicWriter.open(apps.client, {
+      topic: `${name}-in`,
+      key: text,
+      value: text,
+    });
     for (let i = 0; i < count; i++) {
       writer.send(`key-${String(i % 20)}`, String(i), { timestamp: Date.now() });
     }
@@ -91,10 +68,10 @@ describeOnBothBrokers('the stream threads of an application', (broker) => {
   }
 
   /** How often each count came out, by count; with each record counted once all are equal. */
-  async function counted(client: KafkaClient, name: string): Promise<number[]> {
+  async function counted(name: string): Promise<number[]> {
     const counts: number[] = [];
     const topic = `${name}-out`;
-    for await (const some of readTopic(client, { topic, key: text, value: serdes.long() })) {
+    for await (const some of readTopic(apps.client, { topic, key: text, value: serdes.long() })) {
       for (const { value } of some) counts.push(value ?? 0);
     }
     return counts.sort((a, b) => a - b);
@@ -110,27 +87,27 @@ describeOnBothBrokers('the stream threads of an application', (broker) => {
     'come and go while it runs, without loss or repetition, and pause',
     async () => {
       const name = unique('threads');
-      const client = await open(name);
+      await createTopics(name);
       const streams = await start(name, { 'processing.guarantee': 'exactly_once_v2' });
       await expect.poll(() => streams.state, POLL).toBe('RUNNING');
-      await write(client, name, 20);
+      await write(name, 20);
       streams.addStreamThread();
       streams.addStreamThread();
-      await write(client, name, 20);
+      await write(name, 20);
       await expect.poll(() => taskCounts(streams).sort(), POLL).toEqual([1, 1, 2]);
-      await write(client, name, 20);
+      await write(name, 20);
       expect(await streams.removeStreamThread()).toMatch(/-StreamThread-3$/);
-      await write(client, name, 20);
+      await write(name, 20);
       await expect.poll(() => taskCounts(streams), POLL).toEqual([2, 2]);
       await expect.poll(() => streams.state, POLL).toBe('RUNNING');
-      await expect.poll(() => counted(client, name), POLL).toEqual(expected(4));
+      await expect.poll(() => counted(name), POLL).toEqual(expected(4));
 
       streams.pause();
-      await write(client, name, 20);
+      await write(name, 20);
       await new Promise((resolve) => setTimeout(resolve, 1_000));
-      expect(await counted(client, name)).toEqual(expected(4));
+      expect(await counted(name)).toEqual(expected(4));
       streams.resume();
-      await expect.poll(() => counted(client, name), POLL).toEqual(expected(5));
+      await expect.poll(() => counted(name), POLL).toEqual(expected(5));
     },
     TEST_MS,
   );
@@ -139,7 +116,7 @@ describeOnBothBrokers('the stream threads of an application', (broker) => {
     'keep their tasks over a restart if they are static, and nobody else notices',
     async () => {
       const name = unique('static');
-      const client = await open(name);
+      await createTopics(name);
       const withId = (id: string): StreamsConfigInput => ({
         'group.instance.id': id,
         'session.timeout.ms': 30_000,
@@ -154,9 +131,9 @@ describeOnBothBrokers('the stream threads of an application', (broker) => {
         streams.threads().flatMap((thread) => thread.tasks.map(({ taskId }) => taskId));
       const before = tasks(restarts);
       await restarts.close();
-      await write(client, name, 20);
+      await write(name, 20);
       const again = await start(name, withId('restarts'));
-      await expect.poll(() => counted(client, name), POLL).toEqual(expected(1));
+      await expect.poll(() => counted(name), POLL).toEqual(expected(1));
       expect(tasks(again)).toEqual(before);
       expect(states).toEqual(['RUNNING']);
       watch.unsubscribe();
@@ -172,14 +149,14 @@ describeOnBothBrokers('the stream threads of an application', (broker) => {
     'all stop when the handler of one of them says so',
     async () => {
       const name = unique('stopped');
-      const client = await open(name);
+      await createTopics(name);
       const uncaughtExceptionHandler = (): 'shutdown-application' => 'shutdown-application';
       const first = await start(name, {}, { uncaughtExceptionHandler });
       const second = await start(name, {}, { uncaughtExceptionHandler });
       await expect
         .poll(() => [first.state, second.state, ...taskCounts(first), ...taskCounts(second)], POLL)
         .toEqual(['RUNNING', 'RUNNING', 2, 2]);
-      const writer = await TopicWriter.open(client, {
+      const writer = await TopicWriter.open(apps.client, {
         topic: `${name}-in`,
         key: text,
         value: text,
@@ -191,7 +168,7 @@ describeOnBothBrokers('the stream threads of an application', (broker) => {
       expect(failures.some((failure) => failure instanceof ProcessingError)).toBe(true);
       const told = failures.find((failure) => failure instanceof ApplicationShutdownError);
       expect(told?.message).toContain('poisoned');
-      const group = await client.cluster(10_000).groups.describe(name);
+      const group = await apps.client.cluster(10_000).groups.describe(name);
       expect(group.members).toEqual([]);
     },
     TEST_MS,
@@ -201,7 +178,7 @@ describeOnBothBrokers('the stream threads of an application', (broker) => {
     'are refused clearly by a group of other consumers, and refuse these',
     async () => {
       const name = unique('mixed');
-      await open(name);
+      await createTopics(name);
       const kafka = new Kafka({
         clientId: 'other',
         brokers: broker().bootstrapServers.split(','),

@@ -1,19 +1,17 @@
 /** The order in which an application takes records, and the times that it keeps, as brokers have them. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import {
-  connect,
   GroupProgress,
-  KafkaStreams,
   readTopic,
   serdes,
-  silentLogger,
   StreamsBuilder,
   TopicWriter,
-  type StreamsClient,
+  type KafkaStreams,
   type StreamsConfigInput,
   type Topology,
 } from '@millrace/runtime';
-import { afterEach, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
+import { applicationsOn } from '../support/applications.ts';
 import { describeOnBothBrokers, unique } from '../support/brokers.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 
@@ -21,64 +19,36 @@ const strings = { key: serdes.string(), value: serdes.string() };
 const WAIT_MS = 15_000;
 
 describeOnBothBrokers('the time of an application', (broker) => {
-  const clients: StreamsClient[] = [];
-  const applications: KafkaStreams[] = [];
-  afterEach(async () => {
-    await Promise.all(applications.splice(0).map((streams) => streams.close()));
-    await Promise.all(clients.splice(0).map((client) => client.close(5_000)));
-  });
+  const apps = applicationsOn(broker);
 
-  function open(): StreamsClient {
-    const config = { 'bootstrap.servers': broker().bootstrapServers };
-    const client = connect(config, { logger: silentLogger() });
-    clients.push(client);
-    return client;
-  }
-
-  async function create(client: StreamsClient, prefix: string): Promise<string> {
+  async function create(prefix: string): Promise<string> {
     const topic = unique(prefix);
-    const config = new Map([['retention.ms', '-1']]);
-    await client
-      .admin()
-      .createTopics([{ topic, partitionCount: 1, replicationFactor: -1, config }]);
+    await apps.createTopics([topic], 1);
     return topic;
   }
 
-  async function write(
-    client: StreamsClient,
-    topic: string,
-    timestamps: readonly number[],
-    value = '',
-  ): Promise<void> {
-    const writer = await TopicWriter.open(client, { topic, ...strings });
+  async function write(topic: string, timestamps: readonly number[], value = ''): Promise<void> {
+    const writer = await TopicWriter.open(apps.client, { topic, ...strings });
     for (const timestamp of timestamps) writer.send(topic, value, { timestamp });
     await writer.close();
   }
 
-  async function start(
+  function start(
     topology: Topology,
     applicationId: string,
     config: StreamsConfigInput = {},
   ): Promise<KafkaStreams> {
-    const streams = new KafkaStreams(
-      topology,
-      {
-        'bootstrap.servers': broker().bootstrapServers,
-        'application.id': applicationId,
-        'state.dir': temporaryDirectory(),
-        'commit.interval.ms': 100,
-        'linger.ms': 0,
-        ...config,
-      },
-      { logger: silentLogger(), environment: {} },
-    );
-    applications.push(streams);
-    await streams.start();
-    return streams;
+    return apps.start(topology, {
+      'application.id': applicationId,
+      'state.dir': temporaryDirectory(),
+      'commit.interval.ms': 100,
+      'linger.ms': 0,
+      ...config,
+    });
   }
 
-  async function committed(client: StreamsClient, id: string, topic: string, offset: number) {
-    const progress = new GroupProgress(client, id);
+  async function committed(id: string, topic: string, offset: number) {
+    const progress = new GroupProgress(apps.client, id);
     const untilMs = performance.now() + WAIT_MS;
     try {
       for (;;) {
@@ -93,20 +63,14 @@ describeOnBothBrokers('the time of an application', (broker) => {
   }
 
   it('takes the backlogs of two topics in the order of time, although no response has room for both', async () => {
-    const client = open();
-    const [a, b, out] = [
-      await create(client, 'a'),
-      await create(client, 'b'),
-      await create(client, 'out'),
-    ];
+    const [a, b, out] = [await create('a'), await create('b'), await create('out')];
     const count = 3_000;
     // Runs of a hundred, now of one topic, now of the other.
     const times = Array.from({ length: 2 * count }, (_, i) => 1_000 + i);
     const isOfA = (time: number): boolean => Math.floor(time / 100) % 2 === 0;
     const padding = 'x'.repeat(200);
-    await write(client, a, times.filter(isOfA), padding);
+    await write(a, times.filter(isOfA), padding);
     await write(
-      client,
       b,
       times.filter((time) => !isOfA(time)),
       padding,
@@ -122,18 +86,17 @@ describeOnBothBrokers('the time of an application', (broker) => {
       'fetch.max.bytes': 20_000,
       'max.partition.fetch.bytes': 20_000,
     });
-    await committed(client, id, a, count);
-    await committed(client, id, b, count);
+    await committed(id, a, count);
+    await committed(id, b, count);
     const seen: number[] = [];
-    for await (const records of readTopic(client, { topic: out, ...strings })) {
+    for await (const records of readTopic(apps.client, { topic: out, ...strings })) {
       seen.push(...records.map(({ timestamp }) => timestamp));
     }
     expect(seen).toEqual(times);
   });
 
   it('is there again after a restart, for extractors and for what goes by stream time', async () => {
-    const client = open();
-    const input = await create(client, 'in');
+    const input = await create('in');
     const partitionTimes: number[] = [];
     const taskTimes: string[] = [];
     const topology = (): Topology => {
@@ -157,16 +120,16 @@ describeOnBothBrokers('the time of an application', (broker) => {
     };
     const id = unique('app');
     const first = await start(topology(), id);
-    await write(client, input, [5_000, 5_700, 5_100]);
-    await committed(client, id, input, 3);
+    await write(input, [5_000, 5_700, 5_100]);
+    await committed(id, input, 3);
     expect(partitionTimes).toEqual([-1, 5_000, 5_700]);
     expect(taskTimes).toEqual(['5000', 'tick 5000', '5700', '5700']);
     expect(await first.close()).toBe(true);
     partitionTimes.length = 0;
     taskTimes.length = 0;
     await start(topology(), id);
-    await write(client, input, [5_200, 6_000]);
-    await committed(client, id, input, 5);
+    await write(input, [5_200, 6_000]);
+    await committed(id, input, 5);
     expect(partitionTimes).toEqual([5_700, 5_700]);
     // The first tick waits for no record: stream time is known.
     expect(taskTimes).toEqual(['tick 5700', '5700', '6000', 'tick 6000']);

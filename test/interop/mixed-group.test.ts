@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import { startBroker } from '@millrace/broker';
 import {
   AssignmentVersionError,
-  KafkaStreams,
   serdes,
-  silentLogger,
   StreamsBuilder,
+  type KafkaStreams,
 } from '@millrace/runtime';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { applicationsOn } from '../support/applications.ts';
 import { missingForJava } from '../support/kafka/jars.ts';
 import { temporaryDirectory } from '../support/temporary-directory.ts';
 import { JavaClients } from './java-clients.ts';
@@ -25,7 +25,7 @@ describe.skipIf(missing !== null)(missing === null ? title : `${title} (${missin
   const root = temporaryDirectory();
   let broker: Awaited<ReturnType<typeof startBroker>>;
   let java: JavaClients;
-  const applications: KafkaStreams[] = [];
+  const apps = applicationsOn(() => broker);
 
   beforeAll(async () => {
     broker = await startBroker({ dataDir: join(root, 'data') });
@@ -35,23 +35,15 @@ describe.skipIf(missing !== null)(missing === null ? title : `${title} (${missin
     }
   }, TEST_MS);
   afterAll(async () => {
-    await Promise.all(applications.map((streams) => streams.close()));
     await java.close();
     await broker.close();
   });
 
-  async function startOurs(applicationId: string): Promise<KafkaStreams> {
+  function startOurs(applicationId: string): Promise<KafkaStreams> {
     const text = serdes.string();
     const builder = new StreamsBuilder();
     builder.stream(INPUT, { key: text, value: text }).to(OUTPUT);
-    const streams = new KafkaStreams(
-      builder.build(),
-      { 'bootstrap.servers': broker.bootstrapServers, 'application.id': applicationId },
-      { logger: silentLogger() },
-    );
-    applications.push(streams);
-    await streams.start();
-    return streams;
+    return apps.start(builder.build(), { 'application.id': applicationId });
   }
 
   const startJava = (applicationId: string): ReturnType<JavaClients['wordCount']> =>
