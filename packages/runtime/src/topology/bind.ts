@@ -340,8 +340,7 @@ function instantiate(group: readonly string[], bound: Bound, topics: TopicNames)
       for (const topic of node.topics) sources.set(topic, node);
     }
     if (spec.kind === 'source') continue;
-    for (const parent of spec.predecessors)
-      (nodes.get(parent) as ProcessorNode).children.add(node);
+    for (const parent of spec.predecessors) (nodes.get(parent) as ProcessorNode).children.add(node);
     if (spec.kind === 'sink') continue;
     if (isStoreUser(node)) {
       node.connect(new Set([...spec.stores, ...topology.globalStores]));
