@@ -36,6 +36,17 @@ describe('OffsetMap', () => {
     expect(map.utilization).toBe(0.9);
   });
 
+  it('is not full of one key that was put many times', () => {
+    const map = newMap(10);
+    for (let i = 0; i < 25; i++) {
+      put(map, 'k', BigInt(i));
+      expect(map.isFull).toBe(false);
+    }
+    expect(map.keyCount).toBe(1);
+    expect(isLatest(map, 'k', 23n)).toBe(false);
+    expect(isLatest(map, 'k', 24n)).toBe(true);
+  });
+
   it('refuses memory that holds no key', () => {
     expect(() => new OffsetMap(24, 0.9, seededRandom(1))).toThrow(ConfigError);
     expect(() => new OffsetMap(24, 0.9, seededRandom(1))).toThrow(/log.cleaner.dedupe.buffer.size/);
