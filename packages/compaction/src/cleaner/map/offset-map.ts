@@ -131,6 +131,15 @@ export class OffsetMap {
     if (this.#waitingWords === waiting.length) this.#settle();
   }
 
+  /**
+   * All records of the batch [baseOffset, nextOffset) were put, each at an offset of its own. False: what is the
+   * latest is not kept track of so far away.
+   */
+  cover(baseOffset: bigint, nextOffset: bigint): boolean {
+    this.#latest.cover(baseOffset, nextOffset);
+    return this.#latest.indexOf(baseOffset) >= 0;
+  }
+
   /** Gives all that waits its slots. */
   #settle(): void {
     const end = this.#waitingWords;

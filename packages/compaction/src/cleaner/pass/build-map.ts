@@ -115,12 +115,9 @@ function putRecords(
     }
     stats.mapRecordsRead++;
   }
-  if (isCovered) {
-    map.latest.cover(base, batch.nextOffset);
-    // Where the second phase would have to look at the map, and at the batch's CRC, it reads it again.
-    if (room !== undefined && map.latest.indexOf(base) >= 0) {
-      decoded.keep(segment, position, batch, scanner.buffer, room);
-    }
+  // Where the second phase would have to look at the map, and at the batch's CRC, it reads it again.
+  if (isCovered && map.cover(base, batch.nextOffset) && room !== undefined) {
+    decoded.keep(segment, position, batch, scanner.buffer, room);
   }
   return ALL;
 }
