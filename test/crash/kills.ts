@@ -40,6 +40,8 @@ const ORDINALS = 3;
 const TO_ITS_END: Moment = { killIn: null, ordinal: 1, fraction: 0, stopFraction: null };
 /** Of what processing is taken to last at first. */
 const STOP_FRACTION = 0.3;
+/** The part of a round's flights that must be left for one more kill in it. */
+const LEAST_LEFT = 0.1;
 const RESTORED_AFTER_STOP = 'there was something to restore after a clean stop';
 const LOG_SHOWN_CHARS = 4_000;
 const EXIT_CODES = { finished: 0, stopped: 143 } as const;
@@ -118,12 +120,17 @@ class Kills {
   async #withKills(round: FlightsRound): Promise<void> {
     let { surplus, left } = { surplus: 0, left: 1 };
     let last: KilledRun | null = null;
+    let mayRestore = false;
     while (this.#faults.length === 0) {
-      // What was done since the last writing to disk is to be restored after a kill.
-      const moment = this.#isKillLeft() ? this.#draw(last?.isKilled === true) : TO_ITS_END;
+      // Of a round that is nearly over, each kill would come before anything was done again.
+      const isWorthwhile = this.#isKillLeft() && left >= LEAST_LEFT;
+      const moment: Moment = isWorthwhile ? this.#draw(mayRestore) : TO_ITS_END;
       const run = await runAndKill(round, moment, this.#durations, left);
       if (last?.isKilled === false && run.hasRestored) this.#faults.push(RESTORED_AFTER_STOP);
       last = run;
+      // What was done since the last writing to disk is to be restored after a kill; unless that was to be restored in
+      // this very run, and it found nothing.
+      mayRestore = run.isKilled && (moment.killIn !== 'restore' || run.state === 'restore');
       if (!run.isKilled && run.exitCode === EXIT_CODES.finished) {
         await this.#finish(round, run, surplus);
         return;
