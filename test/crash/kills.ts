@@ -120,17 +120,14 @@ class Kills {
   async #withKills(round: FlightsRound): Promise<void> {
     let { surplus, left } = { surplus: 0, left: 1 };
     let last: KilledRun | null = null;
-    let mayRestore = false;
     while (this.#faults.length === 0) {
-      // Of a round that is nearly over, each kill would come before anything was done again.
+      // What was done since the last writing to disk is to be restored after a kill. Of a round that is nearly
+      // over, each kill would come before anything was done again.
       const isWorthwhile = this.#isKillLeft() && left >= LEAST_LEFT;
-      const moment: Moment = isWorthwhile ? this.#draw(mayRestore) : TO_ITS_END;
+      const moment: Moment = isWorthwhile ? this.#draw(last?.isKilled === true) : TO_ITS_END;
       const run = await runAndKill(round, moment, this.#durations, left);
       if (last?.isKilled === false && run.hasRestored) this.#faults.push(RESTORED_AFTER_STOP);
       last = run;
-      // What was done since the last writing to disk is to be restored after a kill; unless that was to be restored in
-      // this very run, and it found nothing.
-      mayRestore = run.isKilled && (moment.killIn !== 'restore' || run.state === 'restore');
       if (!run.isKilled && run.exitCode === EXIT_CODES.finished) {
         await this.#finish(round, run, surplus);
         return;
