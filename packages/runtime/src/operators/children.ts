@@ -12,8 +12,6 @@ interface ChildNode {
 export class Children<N extends ChildNode> {
   readonly #nodes: N[] = [];
   readonly #entries: NodeEntry[] = [];
-  /** Of the only child, as most nodes have one. */
-  #only: NodeEntry | null = null;
 
   get nodes(): readonly N[] {
     return this.#nodes;
@@ -22,7 +20,6 @@ export class Children<N extends ChildNode> {
   add(node: N): void {
     this.#nodes.push(node);
     this.#entries.push(node.entry);
-    this.#only = this.#entries.length === 1 ? node.entry : null;
   }
 
   named(name: string): N | undefined {
@@ -38,9 +35,10 @@ export class Children<N extends ChildNode> {
     headers: RecordHeaders | null,
     isLatest = true,
   ): Outcome {
-    const only = this.#only;
-    if (only !== null) return only.receive(key, value, old, timestamp, headers, isLatest);
     const entries = this.#entries;
+    if (entries.length === 1) {
+      return (entries[0] as NodeEntry).receive(key, value, old, timestamp, headers, isLatest);
+    }
     for (let i = 0; i < entries.length; i++) {
       const entry = entries[i] as NodeEntry;
       const outcome = entry.receive(key, value, old, timestamp, headers, isLatest);

@@ -166,8 +166,9 @@ export class DerivedTableOperator<K, V, VR> extends ProcessorNode {
     isLatest: boolean,
   ): Outcome {
     if (this.leavesOut(value, old)) return undefined;
-    if (this.#store === null)
+    if (this.#store === null) {
       return this.children.forward(key, value, old, timestamp, headers, isLatest);
+    }
     return this.#store.update(key, value, old, timestamp, timestamp, headers);
   }
 

@@ -1,6 +1,6 @@
 import type { RecordHeaders } from '@millrace/protocol';
 import { Children } from './children.ts';
-import { NodeEntry, type ProcessingFailures } from './node-entry.ts';
+import { NodeEntry, type ProcessingFailures, type RecipientNode } from './node-entry.ts';
 import type { Outcome } from './outcome.ts';
 import type { TaskContext } from './task-context.ts';
 
@@ -16,7 +16,7 @@ export type { Outcome } from './outcome.ts';
  * asynchronous user function further down holds up the task, in order. Nothing read from a store
  * cursor may be used after such a promise.
  */
-export abstract class ProcessorNode {
+export abstract class ProcessorNode implements RecipientNode {
   readonly name: string;
   /** What a parent calls. */
   readonly entry = new NodeEntry(this);

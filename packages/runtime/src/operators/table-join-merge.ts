@@ -36,8 +36,9 @@ export class TableJoinMergeOperator<K, VR> extends ProcessorNode {
     headers: RecordHeaders | null,
     isLatest = true,
   ): Outcome {
-    if (this.#store === null)
+    if (this.#store === null) {
       return this.children.forward(key, value, old, timestamp, headers, isLatest);
+    }
     return this.#store.update(
       key as K,
       value as VR | null,
