@@ -55,6 +55,29 @@ describeOnBothBrokers('the stream threads of an application', (broker) => {
     return apps.start(builder.build(), { ...common, ...config }, options);
   }
 
+  /** Two instances that share the tasks; if one fails all are to stop. */
+  async function startTwo(
+    name: string,
+    configs: readonly StreamsConfigInput[],
+    common: StreamsConfigInput = {},
+  ): Promise<[KafkaStreams, KafkaStreams]> {
+    const uncaughtExceptionHandler = (): 'shutdown-application' => 'shutdown-application';
+    const options: KafkaStreamsOptions = { uncaughtExceptionHandler };
+    const first = await start(name, { ...common, ...configs[0] }, options);
+    const second = await start(name, { ...common, ...configs[1] }, options);
+    await expect
+      .poll(() => [first.state, second.state, ...taskCounts(first), ...taskCounts(second)], POLL)
+      .toEqual(['RUNNING', 'RUNNING', 2, 2]);
+    return [first, second];
+  }
+
+  async function poison(name: string): Promise<void> {
+    const topic = `${name}-in`;
+    const writer = await TopicWriter.open(apps.client, { topic, key: text, value: text });
+    writer.send('key', POISON, { timestamp: Date.now() });
+    await writer.close();
+  }
+
   async function write(name: string, count: number): Promise<void> {
     const writer = await TopicWriter.open(apps.client, {
       topic: `${name}-in`,
@@ -150,26 +173,36 @@ describeOnBothBrokers('the stream threads of an application', (broker) => {
     async () => {
       const name = unique('stopped');
       await createTopics(name);
-      const uncaughtExceptionHandler = (): 'shutdown-application' => 'shutdown-application';
-      const first = await start(name, {}, { uncaughtExceptionHandler });
-      const second = await start(name, {}, { uncaughtExceptionHandler });
-      await expect
-        .poll(() => [first.state, second.state, ...taskCounts(first), ...taskCounts(second)], POLL)
-        .toEqual(['RUNNING', 'RUNNING', 2, 2]);
-      const writer = await TopicWriter.open(apps.client, {
-        topic: `${name}-in`,
-        key: text,
-        value: text,
-      });
-      writer.send('key', POISON, { timestamp: Date.now() });
-      await writer.close();
+      const [first, second] = await startTwo(name, [{}, {}]);
+      await poison(name);
       await expect.poll(() => [first.state, second.state], POLL).toEqual(['ERROR', 'ERROR']);
       const failures = [first.failure, second.failure];
-      expect(failures.some((failure) => failure instanceof ProcessingError)).toBe(true);
+      // One alone: the other one is told before it could be given what made the first one fail.
+      expect(failures.filter((failure) => failure instanceof ProcessingError)).toHaveLength(1);
       const told = failures.find((failure) => failure instanceof ApplicationShutdownError);
       expect(told?.message).toContain('poisoned');
       const group = await apps.client.cluster(10_000).groups.describe(name);
       expect(group.members).toEqual([]);
+    },
+    TEST_MS,
+  );
+
+  it(
+    'run again after they were told to stop, also if they are static',
+    async () => {
+      const name = unique('again');
+      await createTopics(name);
+      const ids = ['one', 'two'].map(
+        // The broker remembers static members, and what they were told, for as long as this.
+        (id): StreamsConfigInput => ({ 'group.instance.id': id, 'session.timeout.ms': 45_000 }),
+      );
+      const before = await startTwo(name, ids);
+      await poison(name);
+      await expect.poll(() => before.map(({ state }) => state), POLL).toEqual(['ERROR', 'ERROR']);
+      const again = await startTwo(name, ids, { 'processing.exception.handler': 'continue' });
+      await write(name, 20);
+      await expect.poll(() => counted(name), POLL).toEqual(expected(1));
+      expect(again.map(({ state }) => state)).toEqual(['RUNNING', 'RUNNING']);
     },
     TEST_MS,
   );

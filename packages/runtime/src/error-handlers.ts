@@ -116,8 +116,9 @@ export type ProductionHandling = HandlerAnswer | ProductionExceptionHandler;
 
 /**
  * What is done when a stream thread ends with an error (KIP-671): another thread takes its place, this
- * client stops, or all instances of the application do. Threads are replaced 10 times within 10 minutes,
- * later and later; an error that comes back more often stops the client.
+ * client stops, or all instances of the application do, as far as a stream thread of this client is still in
+ * the group, which tells them. Threads are replaced 10 times within 10 minutes, later and later; an error that
+ * comes back more often stops the client. That an internal topic is gone stops all instances, whatever is answered.
  */
 export type UncaughtExceptionAnswer = 'replace-thread' | 'shutdown-client' | 'shutdown-application';
 export type UncaughtExceptionHandler = (

@@ -186,8 +186,13 @@ export class ShutdownError extends StreamsError {
 
 /** An instance of the application has told all of them to stop (KIP-671): `'shutdown-application'`. */
 export class ApplicationShutdownError extends StreamsError {
-  constructor(message: string, options?: ErrorOptions) {
+  /** The message of the error for which that instance did so. */
+  readonly reason: string;
+
+  constructor(reason: string, options?: ErrorOptions) {
+    const message = `An instance of the application has told all of them to stop: ${reason}`;
     super('APPLICATION_SHUTDOWN', 'client', false, message, options);
+    this.reason = reason;
   }
 }
 

@@ -6,11 +6,7 @@ import { StreamsBuilder } from './dsl/streams-builder.ts';
 import { ApplicationShutdownError, ProcessingError, TimeoutError } from './errors.ts';
 import type { FixedKeyProcessor, FixedKeyProcessorContext } from './operators/processor-api.ts';
 import type { FixedKeyRecord } from './operators/stream-record.ts';
-import {
-  CLOSE_TIMEOUT_DEFAULT_MS,
-  LOST_TOPIC_TELL_MAX_MS,
-  THREAD_REPLACEMENTS_MAX,
-} from './limits.ts';
+import { SHUTDOWN_LINGER_MS, SHUTDOWN_TELL_MAX_MS, THREAD_REPLACEMENTS_MAX } from './limits.ts';
 import { serdes } from './serdes/serdes.ts';
 import { FakeCluster } from './testing-support/fake-cluster.ts';
 import { startHarness } from './testing-support/harness.ts';
@@ -285,9 +281,18 @@ describe('the uncaught exception handler', () => {
 
   it('shuts down all instances, each with the error of the one that failed', async () => {
     const cluster = newCluster();
+    const builder = new StreamsBuilder();
+    builder
+      .stream('in', strings)
+      .peek((_key, value) => {
+        if (value === 'bad') throw new Error('no way');
+      })
+      .to('out', strings);
+    // Without state a task that moves goes on at once.
+    const stateless = builder.build();
     const options = { uncaughtExceptionHandler: () => 'shutdown-application' as const };
     const one = await startHarness({
-      topology: failing,
+      topology: stateless,
       cluster,
       config: { 'num.stream.threads': 2 },
       options,
@@ -295,7 +300,7 @@ describe('the uncaught exception handler', () => {
     const { clock } = one;
     const asked: string[] = [];
     const two = await startHarness({
-      topology: counting(),
+      topology: stateless,
       cluster,
       clock,
       options: {
@@ -308,15 +313,19 @@ describe('the uncaught exception handler', () => {
     await clock.advance(1_000);
     write(cluster, 'good');
     await clock.advance(1_000);
+    const states: string[] = [];
+    two.streams.state$.subscribe(({ state }) => states.push(state));
     const failed = one.streams.threads().flatMap(({ tasks }) => tasks)[0];
     const partition = failed?.inputs[0]?.partition ?? -1;
     cluster.log('in', partition).write([{ key: 'k', value: 'bad' }]);
     cluster.changed('in', partition);
-    await clock.advance(CLOSE_TIMEOUT_DEFAULT_MS);
+    await clock.advance(SHUTDOWN_LINGER_MS);
     expect([one.streams.state, two.streams.state]).toEqual(['ERROR', 'ERROR']);
     expect(one.streams.failure).toBeInstanceOf(ProcessingError);
     expect(two.streams.failure).toBeInstanceOf(ApplicationShutdownError);
     expect(two.streams.failure?.message).toContain('no way');
+    // It was not given the record in between.
+    expect(states).toEqual(['RUNNING', 'REBALANCING', 'PENDING_ERROR', 'ERROR']);
     expect(asked).toEqual([]);
     expect(cluster.group('app').memberCount).toBe(0);
     expect(clock.timerCount).toBe(0);
@@ -365,7 +374,7 @@ describe('the uncaught exception handler', () => {
       await clock.advance(1_000);
       cluster.group('app').commitFailures.push(missing());
       const two = await startHarness({ topology: rekeyed(), cluster, clock });
-      await clock.advance(1_000);
+      await clock.advance(SHUTDOWN_LINGER_MS);
       expect([one.streams.state, two.streams.state]).toEqual(['ERROR', 'ERROR']);
       expect(one.streams.failure).toBeInstanceOf(MissingTopicError);
       expect(two.streams.failure).toBeInstanceOf(ApplicationShutdownError);
@@ -374,7 +383,7 @@ describe('the uncaught exception handler', () => {
       expect(clock.timerCount).toBe(0);
     });
 
-    it('all are told later when the rebalance in which it was met had a leader that does not know how', async () => {
+    it('stops alone, and processes nothing until then, when the leader does not know how to tell', async () => {
       const cluster = newCluster();
       const { streams, clock } = await startHarness({ topology: rekeyed(), cluster });
       write(cluster, 'value');
@@ -385,12 +394,12 @@ describe('the uncaught exception handler', () => {
         encodeSubscription({ ...decodeSubscription(userData), shutdownReason: null });
       group.rebalance();
       await clock.advance(1_000);
-      expect(streams.state).toBe('RUNNING');
+      const { commitCount } = group;
       write(cluster, 'value');
-      group.commitFailures.push(missing());
-      await clock.advance(30_000 + LOST_TOPIC_TELL_MAX_MS);
+      await clock.advance(SHUTDOWN_TELL_MAX_MS);
       expect(streams.state).toBe('ERROR');
       expect(streams.failure).toBeInstanceOf(MissingTopicError);
+      expect(group.commitCount).toBe(commitCount);
       expect(clock.timerCount).toBe(0);
     });
 
@@ -402,9 +411,10 @@ describe('the uncaught exception handler', () => {
       const group = cluster.group('app');
       group.rebalance = () => undefined;
       group.commitFailures.push(missing());
+      // The next commit, which meets it, is due.
       await clock.advance(30_000);
       expect(streams.state).not.toBe('ERROR');
-      await clock.advance(LOST_TOPIC_TELL_MAX_MS);
+      await clock.advance(SHUTDOWN_TELL_MAX_MS);
       expect(streams.state).toBe('ERROR');
       expect(streams.failure).toBeInstanceOf(MissingTopicError);
       expect(clock.timerCount).toBe(0);

@@ -3,6 +3,7 @@ import type { Observable } from 'rxjs';
 import type { Logger } from 'pino';
 import { InternalTopics } from './assignment/internal-topics.ts';
 import type { TopicsReady } from './assignment/leader.ts';
+import { isInternalTopicLost } from './assignment/partition-counts.ts';
 import { TopicMatcher } from './assignment/topic-matcher.ts';
 import { bindOptions } from './bind-options.ts';
 import type { AdminPort, StreamsClient } from './client/ports.ts';
@@ -43,7 +44,6 @@ import { StateDirectory } from './state/directory/state-directory.ts';
 import { StateMachine } from './state-machine.ts';
 import type { StateChange, StreamsEvent, StreamsState } from './states.ts';
 import { streamsStates, streamsTransitions } from './states.ts';
-import { shutDownApplication } from './tasks/application-shutdown.ts';
 import { GlobalThread } from './tasks/global-thread.ts';
 import { StreamThread } from './tasks/stream-thread.ts';
 import { ThreadPool } from './tasks/thread-pool.ts';
@@ -93,7 +93,6 @@ export class KafkaStreams {
   #isPaused = false;
   #failure: Error | null = null;
   /** Why all instances of the application are to stop; null: they are not. */
-  #applicationShutdownReason: string | null = null;
   #closing: Promise<boolean> | null = null;
   readonly #ended: Promise<void>;
   #end: () => void = () => undefined;
@@ -312,7 +311,6 @@ export class KafkaStreams {
     this.#internalTopics?.close();
     const reports = [...(await this.#threads.stop(steps.leftMs))];
     await steps.run('end the threads that were removed', () => this.#threads.left());
-    await this.#tellApplication(steps);
     // After those that read its stores.
     if (this.#globalThread !== null) reports.push(await this.#globalThread.stop(steps.leftMs));
     const client = this.#client;
@@ -345,33 +343,19 @@ export class KafkaStreams {
       clock: this.#clock,
       logger: this.#logger,
       stopTimeoutMs: this.#config.get('task.timeout.ms'),
-      ask: (error, threadName) => this.#askUncaughtHandler(error, threadName),
+      ask: (error, threadName) => {
+        const answer = this.#askUncaughtHandler(error, threadName);
+        return isInternalTopicLost(error, this.#topology) ? 'shutdown-application' : answer;
+      },
       onChanged: (isReplacing) => {
         this.#shares.shareAmong(this.#threads.threads.length);
         if (isReplacing) this.#states.tryFire('rebalance');
         this.#onThreadState();
       },
-      onGivenUp: (error, answer) => {
-        if (answer === 'shutdown-application') this.#applicationShutdownReason ??= error.message;
+      onGivenUp: (error) => {
         void this.#shutDownWith(error);
       },
     });
-  }
-
-  /** Once the own threads are gone: the rebalance that it takes waits for none of them. */
-  async #tellApplication(steps: BoundedSteps): Promise<void> {
-    const reason = this.#applicationShutdownReason;
-    const client = this.#client;
-    if (reason === null || client === null) return;
-    await steps.run('shut down the application', () =>
-      shutDownApplication({
-        client,
-        config: this.#config,
-        processId: this.#processId,
-        reason,
-        logger: this.#logger,
-      }),
-    );
   }
 
   #lockState(): Promise<StateDirectory> {
@@ -456,8 +440,8 @@ export class KafkaStreams {
       onFailed: (error) => {
         this.#failedGlobalThreadCount++;
         const answer = this.#askUncaughtHandler(error, `${this.#clientId}-GlobalStreamThread`);
-        if (answer === 'shutdown-application') this.#applicationShutdownReason ??= error.message;
-        void this.#shutDownWith(error);
+        if (answer === 'shutdown-application') this.#threads.shutDownApplication(error);
+        else void this.#shutDownWith(error);
       },
     });
     await this.#globalThread.start();

@@ -64,8 +64,6 @@ export const TOPIC_REFRESH_MIN_MS = 100;
 export const GONE_TOPIC_LOOKS = 5;
 /** ... and the distance of two looks, ms. */
 export const GONE_TOPIC_LOOK_DISTANCE_MS = 500;
-/** How long a stream thread that misses a topic of the application waits until the group has told all members; then it fails alone, ms. */
-export const LOST_TOPIC_TELL_MAX_MS = 30_000;
 /** Stream threads that failed and are replaced, within the window; one more ends the client. */
 export const THREAD_REPLACEMENTS_MAX = 10;
 export const THREAD_REPLACEMENTS_WINDOW_MS = 10 * 60_000;
@@ -74,6 +72,10 @@ export const THREAD_REPLACEMENT_BACKOFF_MS = 100;
 export const THREAD_REPLACEMENT_BACKOFF_MAX_MS = 10_000;
 /** Of the reason with which one instance stops all of them, characters. */
 export const SHUTDOWN_REASON_MAX_CHARS = 2_000;
+/** How long stream threads wait until the group has told all members to stop; then their client stops alone, ms. */
+export const SHUTDOWN_TELL_MAX_MS = 30_000;
+/** How long a member that was told to stop stays in the group for others to be told, ms. */
+export const SHUTDOWN_LINGER_MS = 1_000;
 
 /** A turn of a task, or a punctuator, that holds up the event loop for as long as this is reported, ms. */
 export const BLOCKED_LOOP_MS = 1_000;

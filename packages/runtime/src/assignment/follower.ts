@@ -28,9 +28,7 @@ export function readAssignment(
     throw new MisconfiguredTopicError(data.errorMessage);
   }
   if (data.error === assignmentErrorCodes.applicationShutdown) {
-    throw new ApplicationShutdownError(
-      `An instance of the application has told all of them to stop: ${data.errorMessage}`,
-    );
+    throw new ApplicationShutdownError(data.errorMessage);
   }
   const topics = new Map(topology.subtopologies.map((s) => [s.id, new Set(s.sourceTopics)]));
   return new Map(

@@ -1,3 +1,4 @@
+import { MissingTopicError } from '../client/errors.ts';
 import { MisconfiguredTopicError, MissingSourceTopicError } from '../errors.ts';
 import type { BuiltTopology, InternalTopic, Subtopology } from '../topology/built-topology.ts';
 
@@ -25,6 +26,13 @@ export function repartitionTopics(topology: BuiltTopology): Map<string, Internal
 /** Names of what the application makes for itself: its repartition topics, and its stores' changelogs. */
 export function internalTopicNames(topology: BuiltTopology): Set<string> {
   return new Set(topology.subtopologies.flatMap(internalTopicsOf));
+}
+
+/** Whether the error says that one of them is gone. Whoever goes on then, or begins, makes it anew (KAFKA-10357). */
+export function isInternalTopicLost(error: unknown, topology: BuiltTopology): boolean {
+  if (!(error instanceof MissingTopicError)) return false;
+  const { topic } = error.context;
+  return typeof topic === 'string' && internalTopicNames(topology).has(topic);
 }
 
 /** Those that the tasks of one subtopology read or write. */

@@ -131,8 +131,10 @@ export class GroupMember implements GroupPort {
     });
   }
 
-  rejoin(reason: string): void {
+  rejoin(reason: string): boolean {
+    if (this.#state === 'idle' || this.#isEnding()) return false;
     this.#raise({ kind: 'rebalance', reason });
+    return true;
   }
 
   async commit(offsets: OffsetsToCommit): Promise<void> {

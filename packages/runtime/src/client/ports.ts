@@ -88,9 +88,10 @@ export interface GroupPort {
   readonly metadata: GroupMetadata;
   /**
    * Joins again. The group rebalances if this member leads it or its subscription (user data included)
-   * has changed; otherwise it is handed the current assignment once more, in the same generation.
+   * has changed; otherwise it is handed the current assignment once more, in the same generation. False,
+   * and nothing happens, before `join` and once the member has left or failed.
    */
-  rejoin(reason: string): void;
+  rejoin(reason: string): boolean;
   /** Throws TaskMigratedError when fenced, RebalanceInProgressError while the group rebalances. */
   commit(offsets: OffsetsToCommit): Promise<void>;
   committed(

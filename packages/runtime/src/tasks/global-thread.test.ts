@@ -1,8 +1,15 @@
 import { filter, firstValueFrom, toArray } from 'rxjs';
 import { describe, expect, it } from 'vitest';
 import { StreamsBuilder } from '../dsl/streams-builder.ts';
-import { DeserializationError, InvalidTimestampError, MissingSourceTopicError } from '../errors.ts';
+import {
+  ApplicationShutdownError,
+  DeserializationError,
+  InvalidTimestampError,
+  MissingSourceTopicError,
+} from '../errors.ts';
+import { SHUTDOWN_LINGER_MS } from '../limits.ts';
 import type { FixedKeyProcessorContext } from '../operators/processor-api.ts';
+import type { TimestampExtractor } from '../operators/source-node.ts';
 import { serdes } from '../serdes/serdes.ts';
 import { keyValueStore } from '../state/store-builders.ts';
 import type { KeyValueStore } from '../state/key-value-store.ts';
@@ -16,9 +23,11 @@ const strings = { key: serdes.string(), value: serdes.string() };
 const COMMIT_INTERVAL_MS = 30_000;
 
 /** Orders joined with the customer that the value names. */
-function joined(): Topology {
+function joined(timestampExtractor?: TimestampExtractor): Topology {
   const builder = new StreamsBuilder();
-  const customers = builder.globalTable('customers', { ...strings, store: 'customers' });
+  const extractor = timestampExtractor === undefined ? {} : { timestampExtractor };
+  const options = { ...strings, store: 'customers', ...extractor };
+  const customers = builder.globalTable('customers', options);
   builder
     .stream('orders', strings)
     .join(
@@ -180,6 +189,31 @@ describe('global stores', () => {
     await harness.clock.advance(10);
     expect(harness.streams.state).toBe('ERROR');
     expect(harness.streams.failure).toBeInstanceOf(InvalidTimestampError);
+  });
+
+  it('end all instances if the uncaught exception handler says so, and nothing is joined with them meanwhile', async () => {
+    const cluster = newCluster();
+    const failing = await startHarness({
+      topology: joined(),
+      cluster,
+      options: { uncaughtExceptionHandler: () => 'shutdown-application' },
+    });
+    const { clock } = failing;
+    const other = await startHarness({
+      topology: joined(logAndSkipOnInvalidTimestamp),
+      cluster,
+      clock,
+    });
+    await clock.advance(1_000);
+    expect([failing.streams.state, other.streams.state]).toEqual(['RUNNING', 'RUNNING']);
+    write(cluster, 'customers', 0, { key: 'c1', value: 'Ann', timestamp: -1 });
+    await clock.advance(10);
+    write(cluster, 'orders', 0, { key: 'o1', value: 'c1' });
+    await clock.advance(SHUTDOWN_LINGER_MS);
+    expect([failing.streams.state, other.streams.state]).toEqual(['ERROR', 'ERROR']);
+    expect(failing.streams.failure).toBeInstanceOf(InvalidTimestampError);
+    expect(other.streams.failure).toBeInstanceOf(ApplicationShutdownError);
+    expect(output(cluster)).toEqual([]);
   });
 
   it('are filled anew, and then replaced as a whole, when the position is out of range', async () => {

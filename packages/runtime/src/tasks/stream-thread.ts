@@ -1,10 +1,12 @@
 import type { Logger } from 'pino';
 import { ASSIGNMENT_PROTOCOL } from '../assignment/assignor.ts';
 import { readAssignment } from '../assignment/follower.ts';
+import type { AssignedTasks } from '../assignment/follower.ts';
 import { assignAsLeader } from '../assignment/leader.ts';
 import {
   externalSourceTopics,
   internalTopicNames,
+  isInternalTopicLost,
   repartitionTopics,
 } from '../assignment/partition-counts.ts';
 import { encodeSubscription } from '../assignment/subscription.ts';
@@ -14,18 +16,18 @@ import type { FetchPort, GroupMetadata, GroupPort, MemberAssignment } from '../c
 import { Committer } from '../commit/committer.ts';
 import { Purger } from '../commit/purge.ts';
 import {
-  LOST_TOPIC_TELL_MAX_MS,
   PROCESS_SLICE_MAX_MS,
   RESTORE_SLICE_MAX_MS,
+  SHUTDOWN_REASON_MAX_CHARS,
   TASK_TURN_MAX_RECORDS,
 } from '../limits.ts';
 import { registerThreadMetrics } from '../metrics/thread-metrics.ts';
 import { ThreadTimings } from '../metrics/thread-timings.ts';
 import { BoundedSteps } from '../platform/bounded-steps.ts';
-import type { Timer } from '../platform/clock.ts';
 import { Mutex } from '../platform/mutex.ts';
 import { Restorer } from '../restore/restorer.ts';
 import { StateMachine } from '../state-machine.ts';
+import type { BuiltTopology } from '../topology/built-topology.ts';
 import { CommitSchedule } from './commit-schedule.ts';
 import { actionFor } from './failure-actions.ts';
 import { LoopSleeper } from './sleeper.ts';
@@ -76,11 +78,10 @@ export class StreamThread {
   #generation = -1;
   #loop: Promise<void> = Promise.resolve();
   #failure: Error | null = null;
-  /** Of the topology: this application's own. */
-  readonly #internalTopics: ReadonlySet<string>;
-  /** That one of these is gone; all members are being told. */
-  #lostTopic: Error | null = null;
-  #tellingTimer: Timer | null = null;
+  /** Why all instances of the application are to stop, if this member tells the group so. */
+  #shutdownReason: string | null = null;
+  /** The last assignment was an error. */
+  #isRefused = false;
   #startedAtMs = -1;
 
   constructor(options: StreamThreadOptions) {
@@ -100,7 +101,6 @@ export class StreamThread {
     this.#group = openGroup(client, config, options.index, ASSIGNMENT_PROTOCOL);
     // The same whatever matches the patterns of the topology.
     const internalTopics = internalTopicNames(options.matcher.topology);
-    this.#internalTopics = internalTopics;
     this.#fetcher = openFetcher(client, config, internalTopics, wake);
     this.#restoreFetcher = openRestoreFetcher(client, config, internalTopics, wake);
     this.#output = new ThreadOutput(options, this.#group, this.#logger, wake);
@@ -262,6 +262,16 @@ export class StreamThread {
   }
 
   /**
+   * Processes nothing from here on, and has the next rebalance tell all members to stop, this one, too (KIP-671).
+   * False if it is not in the group. Whether all are told depends on the leader: one of an older version cannot.
+   */
+  tellApplication(reason: string): boolean {
+    if (this.#isStopping || !this.#group.rejoin(reason)) return false;
+    this.#shutdownReason = reason.slice(0, SHUTDOWN_REASON_MAX_CHARS);
+    return true;
+  }
+
+  /**
    * Finishes the record in hand, commits, closes the tasks, leaves the group and ends every connection;
    * whatever is not done by the deadline is left undone and reported. Never rejects.
    */
@@ -276,8 +286,7 @@ export class StreamThread {
     // Also if the loop is just about to sleep: it looks whether it was woken first.
     this.#sleeper.wake();
     this.#failures.close();
-    this.#tellingTimer?.cancel();
-    if (this.#failure === null && this.#lostTopic === null && this.#generation >= 0) {
+    if (this.#failure === null && this.#generation >= 0) {
       const { running } = this.#tasks;
       await steps.run('commit', () =>
         this.#sections.run(() => this.#commits.finishAndCommit(running)),
@@ -285,7 +294,9 @@ export class StreamThread {
     }
     this.#commits.close();
     this.#tasks.closeAll();
-    await steps.run('leave the group', (leftMs) => this.#group.leave(leftMs, isForGood));
+    // The broker keeps the assignment of a static member, and would hand an error to its next run.
+    const leavesForGood = isForGood || this.#isRefused;
+    await steps.run('leave the group', (leftMs) => this.#group.leave(leftMs, leavesForGood));
     await steps.run('end the loop', () => this.#loop);
     await steps.run('close the processors', () => this.#tasks.closed());
     await steps.run('close the connections', (leftMs) =>
@@ -472,7 +483,7 @@ export class StreamThread {
   }
 
   get #mayProcess(): boolean {
-    return this.#isGateOpen && !this.#output.isSpoiled;
+    return this.#isGateOpen && !this.#output.isSpoiled && this.#shutdownReason === null;
   }
 
   async #commit(): Promise<void> {
@@ -497,7 +508,7 @@ export class StreamThread {
         processId,
         generation: this.#generation,
         activeTasks: [...this.#tasks.tasks.values()].map((task) => task.id),
-        shutdownReason: this.#lostTopic?.message ?? null,
+        shutdownReason: this.#shutdownReason,
       }),
     };
   }
@@ -507,7 +518,7 @@ export class StreamThread {
     this.#isGateOpen = false;
     this.#states.tryFire('revoked');
     await this.#sections.run(async () => {
-      if (this.#output.isSpoiled) {
+      if (this.#output.isSpoiled || this.#failure !== null) {
         this.#tasks.closeAll();
         return;
       }
@@ -515,9 +526,11 @@ export class StreamThread {
         await this.#commits.finishAndCommit(this.#tasks.running);
       } catch (error) {
         const action = actionFor(error);
-        // All members are told of it by the rebalance that is under way, also those that have not noticed.
-        if (this.#isTopicLost(error)) this.#lostTopic = error;
-        const isFatal = action === 'fail' && !(error instanceof MissingTopicError);
+        // That a topic is gone which a pattern matched is no failure.
+        const isFatal =
+          action === 'fail' &&
+          (!(error instanceof MissingTopicError) ||
+            isInternalTopicLost(error, this.#options.matcher.topology));
         if (isFatal) this.#fail(error as Error);
         else if (action === 'rejoin' || action === 'revive' || this.#output.isTransactional) {
           this.#closeTasks();
@@ -533,7 +546,9 @@ export class StreamThread {
         const { matcher } = this.#options;
         matcher.learn(assignment.partitions.map(({ topic }) => topic));
         const { topology } = matcher;
-        const tasks = readAssignment(topology, assignment);
+        const tasks = this.#readAssignment(topology, assignment);
+        // Who joined before there was a reason to tell does so again; else the leader cannot tell the group.
+        if (this.#shutdownReason !== null || this.#failure !== null) return;
         const assigned = new Set([...tasks.values()].map(({ id }) => id.subtopology));
         this.#options.onAssigned(topology.subtopologies.filter(({ id }) => assigned.has(id)));
         this.#logger.info(
@@ -549,11 +564,17 @@ export class StreamThread {
         this.#isGateOpen = true;
         this.#onTaskRunning();
       } catch (error) {
-        const isToldByThis = error instanceof ApplicationShutdownError && this.#lostTopic !== null;
-        this.#failAlone(isToldByThis ? (this.#lostTopic as Error) : (error as Error));
+        this.#fail(error as Error);
       }
     });
     this.#sleeper.wake();
+  }
+
+  #readAssignment(topology: BuiltTopology, assignment: MemberAssignment): AssignedTasks {
+    this.#isRefused = true;
+    const tasks = readAssignment(topology, assignment);
+    this.#isRefused = false;
+    return tasks;
   }
 
   async #onLost(error: Error): Promise<void> {
@@ -652,42 +673,15 @@ export class StreamThread {
     this.#sleeper.wake();
   }
 
-  /** The first failure counts. */
+  /** Whoever is told stops this thread; it commits nothing any more. The first failure counts, and the group's word. */
   #fail(error: Error): void {
-    if (this.#isTopicLost(error) && this.#generation >= 0) this.#tellAll(error);
-    else this.#failAlone(error);
-  }
-
-  #isTopicLost(error: unknown): error is MissingTopicError {
-    if (!(error instanceof MissingTopicError)) return false;
-    const { topic } = error.context;
-    return typeof topic === 'string' && this.#internalTopics.has(topic);
-  }
-
-  /**
-   * Without a topic of the application's own all its members have to stop, or one that does not know of it would
-   * take the tasks over and make it anew (KAFKA-10357). The next rebalance tells them, and this one, too.
-   */
-  #tellAll(error: Error): void {
-    // Not whether it is known: a rebalance that should have told may have had a leader that does not know how.
-    if (this.#tellingTimer !== null || this.#failure !== null || this.#isStopping) return;
-    this.#lostTopic = error;
+    const isTold = error instanceof ApplicationShutdownError;
+    if (this.#isStopping || (this.#failure !== null && !isTold)) return;
+    this.#failure ??= error;
+    // Should the group rebalance again before all members have been told, this one knows why as well.
+    if (isTold) this.#shutdownReason ??= error.reason;
     this.#isGateOpen = false;
     this.#output.spoil();
-    this.#logger.warn({ err: error }, 'telling all instances of the application to stop');
-    this.#tellingTimer = this.#options.clock.setTimer(LOST_TOPIC_TELL_MAX_MS, () => {
-      this.#failAlone(error);
-    });
-    this.#group.rejoin(error.message);
-  }
-
-  /** Whoever is told stops this thread; it commits nothing any more. */
-  #failAlone(error: Error): void {
-    if (this.#failure !== null || this.#isStopping) return;
-    this.#failure = error;
-    this.#isGateOpen = false;
-    this.#output.spoil();
-    this.#tellingTimer?.cancel();
     this.#logger.error({ err: error }, 'the stream thread failed');
     this.#options.onFailed(error);
   }

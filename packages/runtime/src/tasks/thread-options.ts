@@ -45,7 +45,10 @@ export interface StreamThreadOptions {
   readonly isPaused: () => boolean;
   readonly onState: (state: ThreadState) => void;
   readonly onRestore: RestoreListener;
-  /** The thread has ended with this error; everything that it held is released. */
+  /**
+   * The thread processes nothing any more, and is to be stopped; once more when, after that, the group tells all its
+   * members to stop.
+   */
   readonly onFailed: (error: Error) => void;
 }
 

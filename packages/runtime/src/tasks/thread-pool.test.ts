@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { UncaughtExceptionAnswer } from '../error-handlers.ts';
 import { ApplicationShutdownError } from '../errors.ts';
-import { THREAD_REPLACEMENTS_MAX } from '../limits.ts';
+import { SHUTDOWN_LINGER_MS, SHUTDOWN_TELL_MAX_MS, THREAD_REPLACEMENTS_MAX } from '../limits.ts';
 import { silentLogger } from '../logging/logger.ts';
 import { FakeClock } from '../testing-support/fake-clock.ts';
 import { ThreadPool, type PooledThread } from './thread-pool.ts';
@@ -14,6 +14,8 @@ class FakeThread implements PooledThread {
   readonly name: string;
   readonly fail: (error: Error) => void;
   readonly stops: (boolean | undefined)[] = [];
+  readonly told: string[] = [];
+  isMember = true;
   state: ThreadState = 'CREATED';
   stopped: Promise<void> = Promise.resolve();
 
@@ -24,6 +26,11 @@ class FakeThread implements PooledThread {
 
   start(): void {
     this.state = 'RUNNING';
+  }
+
+  tellApplication(reason: string): boolean {
+    if (this.isMember) this.told.push(reason);
+    return this.isMember;
   }
 
   async stop(_timeoutMs: number, isForGood?: boolean): Promise<StopReport> {
@@ -38,7 +45,7 @@ function setUp(answer: UncaughtExceptionAnswer = 'replace-thread') {
   const clock = new FakeClock();
   const made: FakeThread[] = [];
   const changes: boolean[] = [];
-  const givenUp: [Error, string][] = [];
+  const givenUp: Error[] = [];
   const pool = new ThreadPool<FakeThread>({
     create: (index, onFailed) => {
       const thread = new FakeThread(`thread-${String(index)}`, onFailed);
@@ -50,7 +57,7 @@ function setUp(answer: UncaughtExceptionAnswer = 'replace-thread') {
     stopTimeoutMs: 1_000,
     ask: () => answer,
     onChanged: (isReplacing) => changes.push(isReplacing),
-    onGivenUp: (error, what) => givenUp.push([error, what]),
+    onGivenUp: (error) => givenUp.push(error),
   });
   const names = (): string[] => pool.threads.map(({ name }) => name);
   return { clock, made, changes, givenUp, pool, names };
@@ -118,30 +125,71 @@ describe('ThreadPool', () => {
     }
     (made.at(-1) as FakeThread).fail(error);
     await clock.advance(60_000);
-    expect(givenUp).toEqual([[error, 'shutdown-client']]);
+    expect(givenUp).toEqual([error]);
     expect(made).toHaveLength(THREAD_REPLACEMENTS_MAX + 1);
   });
 
-  it.each(['shutdown-client', 'shutdown-application'] as const)(
-    'gives up with the answer %s',
-    async (answer) => {
-      const { clock, made, pool, givenUp } = setUp(answer);
-      pool.start(1);
-      const error = new Error('for good');
-      (made[0] as FakeThread).fail(error);
-      await clock.advance(0);
-      expect(givenUp).toEqual([[error, answer]]);
-      expect(made).toHaveLength(1);
-    },
-  );
+  it('gives up with the error when the answer is to stop the client', async () => {
+    const { clock, made, pool, givenUp } = setUp('shutdown-client');
+    pool.start(1);
+    const error = new Error('for good');
+    (made[0] as FakeThread).fail(error);
+    await clock.advance(0);
+    expect(givenUp).toEqual([error]);
+    expect(made).toHaveLength(1);
+  });
 
   it('asks nobody when the application is to stop', async () => {
     const { clock, made, pool, givenUp } = setUp();
     pool.start(1);
     const error = new ApplicationShutdownError('told so');
     (made[0] as FakeThread).fail(error);
-    await clock.advance(0);
-    expect(givenUp).toEqual([[error, 'shutdown-client']]);
+    await clock.advance(SHUTDOWN_LINGER_MS - 1);
+    // Others may not have been told yet.
+    expect(givenUp).toEqual([]);
+    await clock.advance(1);
+    expect(givenUp).toEqual([error]);
+    expect(pool.failedCount).toBe(0);
+  });
+
+  describe('when all instances are to stop', () => {
+    const cause = new Error('for all');
+
+    it('has its threads tell the group, and gives up with the cause once the group has told them', async () => {
+      const { clock, made, pool, givenUp } = setUp('shutdown-application');
+      pool.start(3);
+      const [first, second, third] = made as [FakeThread, FakeThread, FakeThread];
+      // The member of the one that failed may be what failed.
+      first.isMember = false;
+      first.fail(cause);
+      second.fail(new Error('meanwhile'));
+      expect([first.told, second.told, third.told]).toEqual([[], ['for all'], ['for all']]);
+      expect(givenUp).toEqual([]);
+      third.fail(new ApplicationShutdownError('told so'));
+      await clock.advance(SHUTDOWN_LINGER_MS);
+      expect(givenUp).toEqual([cause]);
+      expect(pool.failedCount).toBe(2);
+      await pool.stop(1_000);
+      expect(clock.timerCount).toBe(0);
+    });
+
+    it('gives up alone when the group does not tell them in time', async () => {
+      const { clock, made, pool, givenUp } = setUp('shutdown-application');
+      pool.start(1);
+      (made[0] as FakeThread).fail(cause);
+      await clock.advance(SHUTDOWN_TELL_MAX_MS - 1);
+      expect(givenUp).toEqual([]);
+      await clock.advance(1);
+      expect(givenUp).toEqual([cause]);
+    });
+
+    it('gives up at once when none of them is in the group', () => {
+      const { made, pool, givenUp } = setUp('shutdown-application');
+      pool.start(1);
+      (made[0] as FakeThread).isMember = false;
+      (made[0] as FakeThread).fail(cause);
+      expect(givenUp).toEqual([cause]);
+    });
   });
 
   it('replaces nothing once it is stopped, not even after a wait, nor what was removed', async () => {

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { UncaughtExceptionAnswer } from '../error-handlers.ts';
 import { ApplicationShutdownError } from '../errors.ts';
+import { SHUTDOWN_LINGER_MS, SHUTDOWN_TELL_MAX_MS } from '../limits.ts';
 import type { Clock, Timer } from '../platform/clock.ts';
 import type { StopReport } from './thread-options.ts';
 import { ThreadReplacements } from './thread-replacements.ts';
@@ -11,6 +12,8 @@ export interface PooledThread {
   readonly name: string;
   readonly state: ThreadState;
   start(): void;
+  /** False if it is not in the group; see `StreamThread`. */
+  tellApplication(reason: string): boolean;
   /** Never rejects. `isForGood`: no later run takes its place in the group, so a static member leaves, too. */
   stop(timeoutMs: number, isForGood?: boolean): Promise<StopReport>;
 }
@@ -25,11 +28,8 @@ export interface ThreadPoolOptions<T extends PooledThread> {
   readonly ask: (error: Error, threadName: string) => UncaughtExceptionAnswer;
   /** Threads came, went, or are being replaced. */
   readonly onChanged: (isReplacing: boolean) => void;
-  /** The client ends with the error, or all instances of the application do. */
-  readonly onGivenUp: (
-    error: Error,
-    answer: Exclude<UncaughtExceptionAnswer, 'replace-thread'>,
-  ) => void;
+  /** The client ends with the error. */
+  readonly onGivenUp: (error: Error) => void;
 }
 
 /**
@@ -46,6 +46,9 @@ export class ThreadPool<T extends PooledThread> {
   readonly #pauses = new Map<Timer, () => void>();
   #failedCount = 0;
   #isStopped = false;
+  /** Why all instances of the application are being told to stop. */
+  #shutdownCause: Error | null = null;
+  #tellingTimer: Timer | null = null;
 
   constructor(options: ThreadPoolOptions<T>) {
     this.#options = options;
@@ -94,9 +97,31 @@ export class ThreadPool<T extends PooledThread> {
     return thread.name;
   }
 
+  /**
+   * Ends all instances of the application (KIP-671). The threads of this one process nothing from here on, but stay
+   * in the group until it has told all its members: nobody is given their tasks, and with them what made one of
+   * them fail. Then, or after `SHUTDOWN_TELL_MAX_MS`, the client is given up.
+   */
+  shutDownApplication(cause: Error): void {
+    if (this.#shutdownCause !== null) return;
+    this.#shutdownCause = cause;
+    const { clock, logger, onGivenUp } = this.#options;
+    const tellers = this.threads.filter((thread) => thread.tellApplication(cause.message));
+    if (tellers.length === 0) {
+      logger.warn('no stream thread is in the group, which could tell the other instances to stop');
+      onGivenUp(cause);
+      return;
+    }
+    logger.warn({ err: cause }, 'telling all instances of the application to stop');
+    this.#tellingTimer = clock.setTimer(SHUTDOWN_TELL_MAX_MS, () => {
+      onGivenUp(cause);
+    });
+  }
+
   /** No thread begins any more. What threads left undone is in their reports. */
   async stop(timeoutMs: number): Promise<readonly StopReport[]> {
     this.#isStopped = true;
+    this.#tellingTimer?.cancel();
     for (const [timer, resolve] of this.#pauses) {
       timer.cancel();
       resolve();
@@ -119,18 +144,23 @@ export class ThreadPool<T extends PooledThread> {
   }
 
   #failed(index: number, thread: T, error: Error): void {
-    this.#failedCount++;
+    const isTold = error instanceof ApplicationShutdownError;
+    if (!isTold) this.#failedCount++;
     // One that is being removed has no place to be taken.
     if (this.#threads.get(index) !== thread) return;
-    if (error instanceof ApplicationShutdownError) {
-      this.#options.onGivenUp(error, 'shutdown-client');
+    if (isTold) {
+      void this.#giveUpWhenAllAreTold(this.#shutdownCause ?? error);
       return;
     }
+    // What else fails until the group has told all of them is no news.
+    if (this.#shutdownCause !== null) return;
     const answer = this.#options.ask(error, thread.name);
-    if (answer !== 'replace-thread') {
-      this.#options.onGivenUp(error, answer);
-      return;
-    }
+    if (answer === 'replace-thread') this.#replaceLater(index, thread, error);
+    else if (answer === 'shutdown-application') this.shutDownApplication(error);
+    else this.#options.onGivenUp(error);
+  }
+
+  #replaceLater(index: number, thread: T, error: Error): void {
     if (this.#isStopped) return;
     const delayMs = this.#replacements.next();
     if (delayMs === null) {
@@ -138,12 +168,21 @@ export class ThreadPool<T extends PooledThread> {
         { thread: thread.name },
         'too many stream threads have failed within a short time: no more are replaced',
       );
-      this.#options.onGivenUp(error, 'shutdown-client');
+      this.#options.onGivenUp(error);
       return;
     }
     this.#replace(index, thread, delayMs).catch((failure: unknown) => {
-      this.#options.onGivenUp(failure as Error, 'shutdown-client');
+      this.#options.onGivenUp(failure as Error);
     });
+  }
+
+  /**
+   * Whoever leaves makes the group rebalance, and a member that is slow to ask for its assignment, which would have
+   * told it, is sent back to join, and given the tasks instead.
+   */
+  async #giveUpWhenAllAreTold(error: Error): Promise<void> {
+    await this.#pause(SHUTDOWN_LINGER_MS);
+    this.#options.onGivenUp(error);
   }
 
   async #replace(index: number, thread: T, delayMs: number): Promise<void> {

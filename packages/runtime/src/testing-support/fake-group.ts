@@ -19,6 +19,7 @@ export class FakeGroup {
   #isRebalancing = false;
   #isWanted = false;
   #nextMember = 1;
+  #rebalanced: Promise<void> = Promise.resolve();
   /** Makes the next commits fail, in order. */
   readonly commitFailures: Error[] = [];
   /** Makes the next look-ups of committed offsets fail, in order. */
@@ -39,6 +40,11 @@ export class FakeGroup {
 
   get isRebalancing(): boolean {
     return this.#isRebalancing;
+  }
+
+  /** When there is nothing left to rebalance for. */
+  get rebalanced(): Promise<void> {
+    return this.#rebalanced;
   }
 
   get memberCount(): number {
@@ -76,9 +82,7 @@ export class FakeGroup {
     this.#isWanted = true;
     if (this.#isRebalancing) return;
     this.#isRebalancing = true;
-    queueMicrotask(() => {
-      void this.#run();
-    });
+    this.#rebalanced = Promise.resolve().then(() => this.#run());
   }
 
   async #run(): Promise<void> {
@@ -150,8 +154,10 @@ export class FakeMember implements GroupPort {
     this.#group.add(this);
   }
 
-  rejoin(): void {
+  rejoin(): boolean {
+    if (!this.#group.isMember(this.memberId)) return false;
     this.#group.rebalance();
+    return true;
   }
 
   subscription(): Parameters<GroupHandler['assign']>[0][number] {
@@ -207,8 +213,9 @@ export class FakeMember implements GroupPort {
     return Promise.resolve(found);
   }
 
+  /** Answered late, when the others have its tasks: whoever leaves first must not count on being quicker. */
   leave(): Promise<void> {
     this.#group.remove(this.memberId);
-    return Promise.resolve();
+    return this.#group.rebalanced;
   }
 }
