@@ -1,4 +1,3 @@
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import type * as Lmdb from 'lmdb';
 import type { Database, RootDatabase } from 'lmdb';
@@ -8,10 +7,8 @@ import { yieldToEventLoop } from '../../platform/event-loop.ts';
 import { LMDB_TABLES_SPARE } from '../limits.ts';
 import { ensureRoom, storageError } from '../storage-error.ts';
 import { damageOf } from './data-file.ts';
+import { loadLmdb } from './load-lmdb.ts';
 import { StateTable } from './state-table.ts';
-
-/** Loaded when the first store on disk is opened: it takes 50 ms, and many applications have none. */
-const require = createRequire(import.meta.url);
 
 /** Version of the layout below a task's directory. Another one is not opened, but wiped and restored. */
 const FORMAT = '2';
@@ -66,10 +63,13 @@ export class StateEnvironment {
     });
   }
 
-  /** @throws TaskCorruptedError when what is there cannot be used: wipe the directory, and restore */
+  /**
+   * @throws TaskCorruptedError when what is there cannot be used: wipe the directory, and restore
+   * @throws ConfigError when LMDB cannot be loaded
+   */
   static open(options: EnvironmentOptions): StateEnvironment {
     const { directory, taskId } = options;
-    const lmdb = require('lmdb') as typeof Lmdb;
+    const lmdb = loadLmdb();
     try {
       makeDirectory(directory);
       ensureRoom(directory, taskId);
