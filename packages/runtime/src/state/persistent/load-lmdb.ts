@@ -13,9 +13,11 @@ export function loadLmdb(load: () => unknown = () => require('lmdb')): typeof Lm
   try {
     return load() as typeof Lmdb;
   } catch (error) {
+    // The lines that follow list where it was looked for; `cause` has them.
+    const [why] = messageOf(error).split('\n', 1);
     const platform = `${process.platform}-${process.arch}`;
     throw new ConfigError(
-      `Stores on disk need LMDB, which cannot be loaded on ${platform}: ${messageOf(error)}. Its native part is an ` +
+      `Stores on disk need LMDB, which cannot be loaded on ${platform}: ${why}. Its native part is an ` +
         `optional dependency (@lmdb/lmdb-${platform}): install for this platform and with optional dependencies, or ` +
         "keep stores in memory, with 'dsl.store.suppliers.class': 'inMemory' or inMemory stores",
       { cause: error, context: { key: 'dsl.store.suppliers.class', platform } },
