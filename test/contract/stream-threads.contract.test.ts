@@ -168,12 +168,13 @@ describeOnBothBrokers('the stream threads of an application', (broker) => {
     TEST_MS,
   );
 
-  it(
-    'all stop when the handler of one of them says so',
-    async () => {
+  it.each(['at_least_once', 'exactly_once_v2'])(
+    'all stop when the handler of one of them says so (%s)',
+    async (guarantee) => {
       const name = unique('stopped');
       await createTopics(name);
-      const [first, second] = await startTwo(name, [{}, {}]);
+      const common = { 'processing.guarantee': guarantee };
+      const [first, second] = await startTwo(name, [{}, {}], common);
       await poison(name);
       await expect.poll(() => [first.state, second.state], POLL).toEqual(['ERROR', 'ERROR']);
       const failures = [first.failure, second.failure];
