@@ -92,7 +92,6 @@ export class KafkaStreams {
   #failedGlobalThreadCount = 0;
   #isPaused = false;
   #failure: Error | null = null;
-  /** Why all instances of the application are to stop; null: they are not. */
   #closing: Promise<boolean> | null = null;
   readonly #ended: Promise<void>;
   #end: () => void = () => undefined;

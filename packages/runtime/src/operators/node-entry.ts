@@ -35,7 +35,7 @@ export interface ProcessingFailures {
  * Where records come to a node from those above: brings what the node throws before the handler, and
  * notes that it had them. One class for all kinds of nodes, so that whatever happens per record and node,
  * but for the call of `process` itself, is compiled for it; a method that all the nodes' classes
- * inherit would look up each of its fields by the class (measured: 6 % of a record’s way).
+ * inherit would look up each of its fields by the class (measured: 6 % of a record's way).
  */
 export class NodeEntry {
   readonly #node: RecipientNode;
